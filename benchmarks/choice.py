@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from benchmarks.measure import engine_round, seconds
 from benchmarks.works import CNN28, CNN_CIFAR, WORKS, Work
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.strategies import TABLE, Demand, choose
-from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import demand
 from reproduce.settings import settings
 
@@ -64,4 +64,4 @@ def measured(work: Work) -> tuple[dict[str, float], str]:
 
 
 def _asked(work: Work) -> Demand:
-    return demand(Tasks(settings()).get(work.problem, 0).arena, work.model)
+    return demand(ClientSplits(settings()).get(work.problem, 0).device_data, work.model)

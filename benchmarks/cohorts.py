@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.measure import compare, engine_round, seconds
 from benchmarks.works import WORKS, Work
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.requests import Train
-from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
 from reproduce.runs.job import begin, finish
@@ -49,17 +49,17 @@ def _job(seeds: int) -> None:
 
 def sweep() -> None:
     """42 learning rates of logistic regression, 20 clients: one cohort against one after another (two threads)."""
-    task = Tasks(settings()).get(LOGISTIC.problem, 0)
-    assert isinstance(task, ClassificationTask)
+    split = ClientSplits(settings()).get(LOGISTIC.problem, 0)
+    assert isinstance(split, ClassificationSplit)
     trainer = Trainer(2)
     clients = np.arange(LOGISTIC.clients)
     steps = np.full(LOGISTIC.clients, LOGISTIC.steps)
-    start = task.initial()
+    start = split.initial()
     counter = iter(range(10**9))
 
-    def requests() -> list[tuple[ClassificationTask, Train]]:
+    def requests() -> list[tuple[ClassificationSplit, Train]]:
         r = next(counter)
-        return [(task, Train(clients, steps, start, 0.001 * (i + 1), r)) for i in range(42)]
+        return [(split, Train(clients, steps, start, 0.001 * (i + 1), r)) for i in range(42)]
 
     def one_by_one() -> None:
         for job in requests():
@@ -74,10 +74,10 @@ def fig4() -> None:
     """The 42 points of FedaGrac's Fig. 4 on a9a (one seed): whole runs in one cohort against one after another."""
     panel = next(p for p in artifact("fedagrac/fig4").panels("paper") if p.name == "fig4-lr-equal")
     here = replace(settings(), threads=2)
-    tasks = Tasks(here)  # the data are read once; else this were `reproduce.train`
+    splits = ClientSplits(here)  # the data are read once; else this were `reproduce.train`
 
     def whole(experiments: Sequence[Experiment]) -> None:
-        finish(begin(experiments, [0], here, tasks))
+        finish(begin(experiments, [0], here, splits))
 
     whole(panel.experiments[:1])
     together = seconds(lambda: whole(panel.experiments), 0)

@@ -296,15 +296,15 @@ def _trap(fate: Fate, ballast: Path | None) -> None:
 
 def _at_batches(call: Callable[[], object]) -> None:
     """Call before every batch of requests."""
-    from reproduce.engine.cohort import Cohort
+    from reproduce.engine.scheduler import Scheduler
 
-    execute = Cohort.execute
+    execute = Scheduler.execute
 
-    def counted(self: Cohort, jobs: Any) -> Any:
+    def counted(self: Scheduler, jobs: Any) -> Any:
         call()
         return execute(self, jobs)
 
-    Cohort.execute = counted  # type: ignore[method-assign]
+    Scheduler.execute = counted  # type: ignore[method-assign]
 
 
 def _fill(ballast: Path | None, left: int) -> None:

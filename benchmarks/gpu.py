@@ -15,9 +15,9 @@ import torch
 
 from benchmarks.measure import seconds
 from benchmarks.works import WORKS, Work
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.requests import Train
 from reproduce.engine.strategies import NAMED
-from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.models.declared import ConvNet, ResNet, Softmax
 from reproduce.settings import settings
@@ -71,11 +71,11 @@ def _rows(
     device: str, work: Work, clients: Sequence[int], precisions: Sequence[str], until: float, box: float
 ) -> Iterator[tuple[str, bool]]:
     """Lines of the table, and whether they are right; what fails is named and does not stop the others."""
-    task = Tasks(replace(settings(), device=device)).get(work.problem, 0)
-    assert isinstance(task, ClassificationTask)
-    two = Train(np.arange(2), np.array([2, 1]), task.initial(), 0.01, 0)
-    expected = Trainer(strategy="reference").train([(task, two)])[0].rows
-    able = [s for s in STRATEGIES if not NAMED[s].obstacle(demand_of(task, two))]
+    split = ClientSplits(replace(settings(), device=device)).get(work.problem, 0)
+    assert isinstance(split, ClassificationSplit)
+    two = Train(np.arange(2), np.array([2, 1]), split.initial(), 0.01, 0)
+    expected = Trainer(strategy="reference").train([(split, two)])[0].rows
+    able = [s for s in STRATEGIES if not NAMED[s].obstacle(demand_of(split, two))]
     for n, precision, strategy in ((n, p, s) for n in clients for p in precisions for s in able):
         if time.perf_counter() > until:
             yield f"| {work.name} | | no time for the rest | | | |", True
@@ -83,10 +83,10 @@ def _rows(
         how = f"{strategy}, {precision}"
         trainer = Trainer(1, strategy, precision)
         try:
-            found = trainer.train([(task, two)])[0].rows
+            found = trainer.train([(split, two)])[0].rows
             deviation = float((found - expected).norm() / expected.norm())
             _peak(device)
-            rate = n * work.steps * work.batch / seconds(_round(work, task, n, trainer), box)
+            rate = n * work.steps * work.batch / seconds(_round(work, split, n, trainer), box)
         except (RuntimeError, torch.OutOfMemoryError) as error:
             yield f"| {work.name} | {n} | {how} | failed: {str(error).splitlines()[0]} | | |", True
             continue
@@ -104,16 +104,16 @@ def _peak(device: str) -> float:
     return peak
 
 
-def _round(work: Work, task: ClassificationTask, clients: int, trainer: Trainer) -> Callable[[], object]:
+def _round(work: Work, split: ClassificationSplit, clients: int, trainer: Trainer) -> Callable[[], object]:
     """A call that trains `clients` clients for one round and waits for the result."""
-    start = task.initial()
-    weights = torch.full((1, clients), 1 / clients, device=task.device)
+    start = split.initial()
+    weights = torch.full((1, clients), 1 / clients, device=split.device)
     counter = iter(range(10**9))
 
     def call() -> None:
         steps = np.full(clients, work.steps)
-        trainer.train([(task, Train(np.arange(clients), steps, start, 0.01, next(counter), weights=weights))])
-        if task.device.type == "cuda":
+        trainer.train([(split, Train(np.arange(clients), steps, start, 0.01, next(counter), weights=weights))])
+        if split.device.type == "cuda":
             torch.cuda.synchronize()
 
     return call

@@ -11,9 +11,9 @@ import torch
 
 from benchmarks.naive import Module, naive_round
 from benchmarks.works import Work
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.machine import fast_products
 from reproduce.engine.requests import Train
-from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.settings import Settings, settings
 
@@ -53,21 +53,21 @@ def engine_round(
 ) -> Callable[[], object]:
     """A call that trains one round of `work` for `seeds` seeds with the engine."""
     here = settings()
-    tasks = Tasks(Settings(here.data, here.store, here.device, threads))
+    splits = ClientSplits(Settings(here.data, here.store, here.device, threads))
     trainer = Trainer(threads, strategy, precision)
-    jobs = [tasks.get(work.problem, seed) for seed in range(seeds)]
-    starts = [task.initial() for task in jobs]
+    jobs = [splits.get(work.problem, seed) for seed in range(seeds)]
+    starts = [split.initial() for split in jobs]
     counter = iter(range(10**9))
     weights = torch.full((1, work.per_round), 1 / work.per_round, device=here.device)
 
     def call() -> None:
         r = next(counter)
         requests = []
-        for task, start in zip(jobs, starts, strict=True):
-            assert isinstance(task, ClassificationTask)
+        for split, start in zip(jobs, starts, strict=True):
+            assert isinstance(split, ClassificationSplit)
             clients = np.arange(work.per_round) + r * work.per_round % work.clients
             steps = np.full(work.per_round, work.steps)
-            requests.append((task, Train(clients % work.clients, steps, start, 0.01, r, weights=weights)))
+            requests.append((split, Train(clients % work.clients, steps, start, 0.01, r, weights=weights)))
         for answer, start in zip(trainer.train(requests), starts, strict=True):
             start += answer.sums[0]
 

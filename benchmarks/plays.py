@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.cost import estimate_together
-from reproduce.engine.task import Tasks
 from reproduce.play.benchmarks import Benchmark, find, reason
 from reproduce.play.match import FACTORS
 from reproduce.play.names import NAMES
@@ -46,11 +46,11 @@ def times(experiments: Sequence[Experiment]) -> tuple[float, float]:
     """CPU seconds, which other programs cannot change much, of all in one cohort, and of one after another; data and
     kernels are there before."""
     here = replace(settings(), threads=1)
-    tasks = Tasks(here)
+    splits = ClientSplits(here)
 
     def train(some: Sequence[Experiment]) -> float:
         start = time.process_time()
-        finish(begin(some, [0], here, tasks))
+        finish(begin(some, [0], here, splits))
         return time.process_time() - start
 
     train(experiments[:2])

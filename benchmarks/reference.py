@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import torch
 
-from reproduce.engine.arena import Arena
 from reproduce.engine.augment import Augmentation
+from reproduce.engine.device_data import DeviceData
 from reproduce.engine.inner import drawn
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
@@ -18,9 +18,9 @@ from reproduce.models.ops import One
 from reproduce.streams import rng
 
 
-def reference_run(chunk: Chunk, arena: Arena) -> Rows:
+def reference_run(chunk: Chunk, device_data: DeviceData) -> Rows:
     """Every slot by itself; same contract as `local.autograd_run`."""
-    rows = [_client(chunk, a, arena) for a in range(len(chunk.slots))]
+    rows = [_client(chunk, a, device_data) for a in range(len(chunk.slots))]
     update, mean, first = (list(column) for column in zip(*rows, strict=True))
     wanted = chunk.rule
     return Rows(
@@ -30,31 +30,31 @@ def reference_run(chunk: Chunk, arena: Arena) -> Rows:
     )
 
 
-def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _client(chunk: Chunk, a: int, device_data: DeviceData) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     slot, layout = chunk.slots[a], chunk.layout
     request, rule = slot.request, slot.request.rule
     start = slot.row_of(request.start)
     anchor = start if request.anchor is None else slot.row_of(request.anchor)
     correction = None if request.correction is None else slot.row_of(request.correction)
-    generator = torch.Generator(arena.device).manual_seed(int(rng("dropout", *slot.key).integers(2**62)))
+    generator = torch.Generator(device_data.device).manual_seed(int(rng("dropout", *slot.key).integers(2**62)))
     first_count = int(chunk.first_counts()[a])
     plan = chunk.plans.get(slot)
-    augment = Augmentation([slot], arena, plan.shape[1])
+    augment = Augmentation([slot], device_data, plan.shape[1])
     y = start.clone()
     velocity, total, first = torch.zeros_like(y), torch.zeros_like(y), torch.zeros_like(y)
     moment, square = torch.zeros_like(y), torch.zeros_like(y)
     frozen = _keep(layout, y, request, slot.row)
     for k in range(slot.steps):
-        index = torch.from_numpy(plan[k][plan[k] >= 0]).to(arena.device)
+        index = torch.from_numpy(plan[k][plan[k] >= 0]).to(device_data.device)
         keep = _keep(layout, y, request, slot.row) if rule.mask == "dynamic" else frozen
         leaf = (y * keep).requires_grad_() if rule.mask else y.clone().requires_grad_()
         ops = One([generator], plan.shape[1])
-        x = ops.images(augment(arena.train_x[index]))
+        x = ops.images(augment(device_data.train_x[index]))
         if rule.inner is None:
             z, logits = layout.model.both(ops, layout.named(leaf), x)
-            loss = torch.nn.functional.cross_entropy(logits, arena.train_y[index])
+            loss = torch.nn.functional.cross_entropy(logits, device_data.train_y[index])
         else:
-            loss = _with_parts(layout, layout.named(leaf), x, arena.train_y[index], slot, k, ops)
+            loss = _with_parts(layout, layout.named(leaf), x, device_data.train_y[index], slot, k, ops)
         if rule.distill and request.teacher is not None:
             with torch.no_grad():
                 target = layout.model.forward(One(), layout.named(request.teacher), x).softmax(1)

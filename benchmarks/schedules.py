@@ -15,8 +15,8 @@ from benchmarks.naive import Module, naive_round
 from reproduce.clocks.blocks import blocks
 from reproduce.clocks.events import Events, Script
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.requests import Train
-from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg import settings as declared
@@ -130,24 +130,24 @@ def _updates(e: Experiment, seed: int) -> list[Any]:
 
 def _replayed(experiments: list[Experiment]) -> None:
     """Trains; no run may hold more models than its schedule says."""
-    cohort = begin(experiments, declared.SEEDS, replace(settings(), threads=1))
-    played = cohort.runs
+    scheduler = begin(experiments, declared.SEEDS, replace(settings(), threads=1))
+    played = scheduler.runs
     most = [0] * len(played)
 
     def tick() -> None:
         for i, run in enumerate(played):
             most[i] = max(most[i], len(run.state.get("starts", ())))
 
-    finish(cohort, tick)
+    finish(scheduler, tick)
     assert most == [_kept(run.experiment, run.seed)[0] for run in played]
 
 
 def _one_by_one(experiments: list[Experiment]) -> None:
     """Every update by the engine, but by itself, from its start version, in the order of the aggregations."""
-    tasks, trainer = Tasks(settings()), Trainer()
+    splits, trainer = ClientSplits(settings()), Trainer()
     for e in experiments:
-        task = tasks.get(e.problem, 0)
-        versions = [task.initial()]
+        split = splits.get(e.problem, 0)
+        versions = [split.initial()]
         for updates in _updates(e, 0):
             model = versions[-1].clone()
             for u in updates:
@@ -156,18 +156,18 @@ def _one_by_one(experiments: list[Experiment]) -> None:
                     np.array([u.client]), np.array([u.steps]), versions[u.start_version], e.algorithm.lr,
                     np.array([u.job]), rule=e.algorithm.rule(), weights=weight,
                 )  # fmt: skip
-                model += trainer.train([(task, request)])[0].sums[0]
+                model += trainer.train([(split, request)])[0].sums[0]
             versions.append(model)
 
 
 def _by_script(experiments: list[Experiment]) -> None:
     """Every update as scripts train it, on as many samples of the same data; one model serves as all versions."""
-    tasks = Tasks(settings())
+    splits = ClientSplits(settings())
     for e in experiments:
         problem: Any = e.problem
-        arena = tasks.get(problem, 0).arena  # type: ignore[attr-defined]
-        parts = np.array_split(np.arange(len(arena.train_y)), problem.clients)
-        data = [(arena.train_x[part], arena.train_y[part]) for part in parts]
+        device_data = splits.get(problem, 0).device_data  # type: ignore[attr-defined]
+        parts = np.array_split(np.arange(len(device_data.train_y)), problem.clients)
+        data = [(device_data.train_x[part], device_data.train_y[part]) for part in parts]
         server = Module(problem.model)
         for u in (u for updates in _updates(e, 0) for u in updates if u.steps):
             naive_round(server, data, [u.client], problem.batches.size, e.algorithm.lr, u.steps)

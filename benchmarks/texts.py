@@ -14,10 +14,10 @@ from benchmarks.measure import Ratio, compare, peak, seconds
 from reproduce.algorithms.fiarse import thresholds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import ImageBlobs, TopicTokens
+from reproduce.engine.client_split import ClientSplits, Env
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import macs
-from reproduce.engine.task import Env, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
 from reproduce.models.model import Model
@@ -42,12 +42,12 @@ def problem(model: Model) -> Classification:
 
 def engine(model: Model, rule: Rule, clients: int = CLIENTS, gamma: float = 0.0) -> Callable[[], object]:
     """A round of `clients` clients on one thread, with masks of size `gamma` if it is not 0."""
-    task: Any = Tasks(settings()).get(problem(model), 0)
-    env, trainer, x = Env(task, None, 0), Trainer(1), task.initial()
+    split: Any = ClientSplits(settings()).get(problem(model), 0)
+    env, trainer, x = Env(split, None, 0), Trainer(1), split.initial()
     held = thresholds(env, x, [gamma] * clients) if gamma else None
 
     def call() -> None:
-        trainer.train([(task, Train(np.arange(clients), np.full(clients, STEPS), x, 1e-3, 0, rule, thresholds=held))])
+        trainer.train([(split, Train(np.arange(clients), np.full(clients, STEPS), x, 1e-3, 0, rule, thresholds=held))])
 
     return call
 
@@ -63,16 +63,16 @@ def library() -> Callable[[], object]:
         num_attention_heads=SMALL.heads, num_hidden_layers=SMALL.layers, intermediate_size=SMALL.inner,
         type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=0, num_labels=4,
     )  # fmt: skip
-    task: Any = Tasks(settings()).get(problem(SMALL), 0)
+    split: Any = ClientSplits(settings()).get(problem(SMALL), 0)
     network = transformers.RobertaForSequenceClassification(config).train()
     start = {n: v.clone() for n, v in network.state_dict().items()}
-    x, y = task.arena.train_x, task.arena.train_y
+    x, y = split.device_data.train_x, split.device_data.train_y
 
     def call() -> None:
         for client in range(CLIENTS):
             network.load_state_dict(start)
             optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, betas=BETAS, weight_decay=0.0)
-            for batch in task.plan(client, STEPS, 0, 0):
+            for batch in split.plan(client, STEPS, 0, 0):
                 ids = x[torch.from_numpy(batch)]
                 kept = ids != 0
                 ids, kept = (v[:, : int(kept.sum(1).max())] for v in (ids, kept))
@@ -107,6 +107,6 @@ def texts() -> None:
         plain = engine(model, rule, clients)
         masked = compare(engine(model, replace(rule, mask="dynamic", amplify=True), clients, 1 / 4), plain, 3)
         small = compare(plain, engine(model.narrowed(1 / 8), rule, clients), 3)
-        env = Env(Tasks(settings()).get(problem(model), 0), None, 0)
+        env = Env(ClientSplits(settings()).get(problem(model), 0), None, 0)
         once = seconds(partial(thresholds, env, env.initial(), [1 / 4, 1 / 16, 1 / 64]))
         print(f"| {name} | {said(masked)} | {said(small)} | {once:.3f} |", flush=True)

@@ -43,11 +43,11 @@ def overhead() -> None:
         algorithm = FedAvg(lr=0.01, participation=WeightedDraws(per_round))
         experiment = Experiment({"algorithm": "fedavg"}, problem, System(work=Steps(steps)), algorithm, Rounds(40, 5))
         train(experiment, [2], threads=1)  # warm
-        cohort = begin([experiment], [0, 1], replace(settings(), threads=1))
+        scheduler = begin([experiment], [0, 1], replace(settings(), threads=1))
         start = time.perf_counter()
-        finish(cohort)
+        finish(scheduler)
         total = time.perf_counter() - start
-        training, evaluation = cohort.seconds["train"], cohort.seconds["evaluate"]
+        training, evaluation = scheduler.seconds["train"], scheduler.seconds["evaluate"]
         rest = total - training - evaluation
         shares = f"{100 * evaluation / total:.1f} % | {100 * rest / training:.1f} %"
         print(f"| {name} | {total:.2f} | {training:.2f} | {evaluation:.2f} | {rest:.3f} | {shares} |")

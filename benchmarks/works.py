@@ -60,7 +60,7 @@ class Synthetic:
 
 @dataclass(frozen=True)
 class Raw:
-    """The part of a data set that an arena reads."""
+    """The part of a data set that `DeviceData` reads."""
 
     train_x: np.ndarray
     train_y: np.ndarray

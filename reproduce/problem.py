@@ -1,4 +1,4 @@
-"""What is optimised: the records of a problem (importable without torch; `engine.task` builds them).
+"""What is optimised: the records of a problem (importable without torch; `engine.client_split` builds them).
 
 Quadratic        toy objectives with a known minimiser
 Classification   a model on a data set, split over clients
@@ -59,7 +59,7 @@ class Quadratic:
     """A quadratic has no network."""
 
     @property
-    def arena(self) -> Quadratic:
+    def device_data(self) -> Quadratic:
         """What problems must have in common to share objectives on a device."""
         return self
 
@@ -191,7 +191,7 @@ class Classification:
         return sample.padded(self.pad) if self.pad else sample
 
     @property
-    def arena(self) -> tuple[Any, ...]:
+    def device_data(self) -> tuple[Any, ...]:
         """What problems must have in common to share data on a device."""
         return (
             self.data, self.model, self.mean, self.std, self.pad, self.train_samples, self.test_samples,
@@ -200,7 +200,7 @@ class Classification:
         )  # fmt: skip
 
     def check_view(self, name: str) -> None:
-        """Raises ValueError if there is no such evaluation view (`ClassificationTask.view`)."""
+        """Raises ValueError if there is no such evaluation view (`ClassificationSplit.view`)."""
         kind, _, detail = name.partition(":")
         numbers = [int(v) for v in detail.split(",")] if re.fullmatch(r"\d+(,\d+)*", detail) else []
         if kind == "labels" and numbers and max(numbers) < self.source.classes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reproduce.data.batches import Walk
-from reproduce.engine.task import ClassificationTask
+from reproduce.engine.client_split import ClassificationSplit
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import GroupedDirichlet
 from reproduce.problem import Classification
@@ -79,13 +79,13 @@ class Plain:
     def __init__(
         self,
         kind: str,
-        task: ClassificationTask,
+        task: ClassificationSplit,
         network: Linear | TwoLayer | None = None,
         turns: Sequence[Turn] = ALTERNATING,
     ) -> None:
-        self.kind, self.task, self.turns = kind, task, turns
+        self.kind, self.split, self.turns = kind, task, turns
         self.network = network or Linear()
-        self.x, self.y = task.arena.train_x.numpy(), task.arena.labels
+        self.x, self.y = task.device_data.train_x.numpy(), task.device_data.labels
         self.zero = np.zeros_like(task.initial().numpy())
         self.previous: dict[int, np.ndarray] = {}
         self.fresh(None)
@@ -93,14 +93,14 @@ class Plain:
     def fresh(self, teacher: np.ndarray | None) -> None:
         """Memories at the start of a session; MOON's previous models stay."""
         self.m, self.c = self.zero.copy(), self.zero.copy()
-        self.c_k = {k: self.zero for k in range(self.task.clients)}
+        self.c_k = {k: self.zero for k in range(self.split.clients)}
         self.teacher = self.zero if teacher is None else teacher
 
     def local(self, w: np.ndarray, client: int, number: int, lr: float) -> tuple[np.ndarray, int]:
         """End point and number of steps of one client."""
-        order = rng("batches", 2, number, client).permutation(self.task.indices[client])
+        order = rng("batches", 2, number, client).permutation(self.split.indices[client])
         past = self.previous.get(client)
-        past = self.task.initial("previous", client).numpy() if past is None else past
+        past = self.split.initial("previous", client).numpy() if past is None else past
         y, v, steps = w.copy(), self.zero, 0
         for at in range(0, min(len(order), K * B), B):
             batch = order[at : at + B]
@@ -127,7 +127,7 @@ class Plain:
 
     def round(self, w: np.ndarray, session: int, number: int, lr: float) -> np.ndarray:
         members = self.turns[session % len(self.turns)][0]
-        sizes = np.array([len(self.task.indices[k]) for k in members])
+        sizes = np.array([len(self.split.indices[k]) for k in members])
         p = sizes / sizes.sum()
         start = w + 0.85 * self.m if self.kind == "fedacg" else w
         ends = [self.local(start, k, number, lr) for k in members]
@@ -159,9 +159,9 @@ class Plain:
         again: bool = False,
     ) -> tuple[np.ndarray, dict[int, float], dict[str, float]]:
         """Final model, accuracy per global round, alpha(s, z); `early`, `again`: lines 12 and 13 as printed."""
-        random = self.task.initial().numpy()
+        random = self.split.initial().numpy()
         w, accuracy, alphas, final, prints = random, {}, {}, {}, {}
-        pilot = self.task.initial("pilot").numpy()
+        pilot = self.split.initial("pilot").numpy()
         if scheme == "proposed":
             for s in range(P):
                 self.fresh(None)
@@ -200,7 +200,7 @@ class Plain:
         return w, accuracy, alphas
 
     def accuracy(self, w: np.ndarray, labels: tuple[int, ...]) -> float:
-        x, y = self.task.arena.test_x.numpy(), self.task.arena.test_labels
+        x, y = self.split.device_data.test_x.numpy(), self.split.device_data.test_labels
         here = np.isin(y, labels)
         return float(100 * (self.network.forward(w, x[here])[1].argmax(1) == y[here]).mean())
 

@@ -15,8 +15,8 @@ from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Run
-from reproduce.engine.task import Tasks
+from reproduce.engine.client_split import ClientSplits
+from reproduce.engine.scheduler import Run
 from reproduce.models.declared import ConvNet
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
@@ -41,10 +41,10 @@ def run(
     dtype: torch.dtype | None = None,
     strategy: str = "auto",
     tick: Callable[[], None] | None = None,
-    tasks: Tasks | None = None,
+    tasks: ClientSplits | None = None,
 ) -> list[Run]:
     """All runs, experiments in order and seeds within, in one cohort; `dtype` None: as in production."""
-    return finish(begin(experiments, seeds, settings(), tasks or Tasks(settings(), dtype), strategy), tick)
+    return finish(begin(experiments, seeds, settings(), tasks or ClientSplits(settings(), dtype), strategy), tick)
 
 
 def sealed(cells: Path) -> Path:

@@ -8,9 +8,9 @@ import torch
 
 from reproduce.data.batches import Shuffled
 from reproduce.engine.augment import Augmentation, crop_flip
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.requests import Train
 from reproduce.engine.stacking import Slot
-from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.partitions.named import IID
@@ -20,12 +20,12 @@ from reproduce.settings import settings
 MODEL = ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1)
 
 
-def task_of(augment: str) -> ClassificationTask:
+def task_of(augment: str) -> ClassificationSplit:
     problem = Classification(
         "digits", MODEL, IID(), 5, Shuffled(10), train_samples=233, mean=(0.3,), std=(0.5,), augment=augment
     )
-    task = Tasks(settings(), torch.float64).get(problem, 3)
-    assert isinstance(task, ClassificationTask)
+    task = ClientSplits(settings(), torch.float64).get(problem, 3)
+    assert isinstance(task, ClassificationSplit)
     return task
 
 
@@ -51,7 +51,7 @@ def test_black_is_the_normalised_zero() -> None:
     task = task_of("crop_flip")
     slot = Slot(task, Train(np.array([2]), np.array([1]), task.initial(), 0.1, 0), 0)
     x = torch.full((200, 1, 8, 8), 9.0, dtype=torch.float64)
-    values = Augmentation([slot], task.arena, 200)(x).unique()
+    values = Augmentation([slot], task.device_data, 200)(x).unique()
     torch.testing.assert_close(values, torch.tensor([-0.6, 9.0], dtype=torch.float64))
 
 

@@ -17,7 +17,7 @@ from reproduce.data.batches import Shuffled
 from reproduce.data.load import available
 from reproduce.data.tokens import BytePairs
 from reproduce.declare.experiment import canonical
-from reproduce.engine.task import Tasks
+from reproduce.engine.client_split import ClientSplits
 from reproduce.errors import MissingData, UserError
 from reproduce.models.roberta import RoBERTa
 from reproduce.partitions.named import IID
@@ -114,7 +114,7 @@ def test_a_missing_folder_is_one_error_that_says_what_to_do(tmp_path: Path, monk
     here = news(tmp_path, monkeypatch)
     problem = replace(PROBLEM, tokenizer=OWN)
     with pytest.raises(MissingData) as error:
-        Tasks(here).get(problem, 0)
+        ClientSplits(here).get(problem, 0)
     assert error.value.needs == "roberta-base"
     for words in (str(here.data / "roberta-base"), "huggingface.co/FacebookAI/roberta-base", "tokenizer.json"):
         assert words in str(error.value)
@@ -136,8 +136,8 @@ def test_other_byte_pairs_than_declared_are_refused(tmp_path: Path) -> None:
 
 def test_a_task_of_byte_pairs_says_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = news(tmp_path, monkeypatch)
-    tasks = Tasks(here)
-    arena: Any = tasks.get(PROBLEM, 0).arena
+    tasks = ClientSplits(here)
+    arena: Any = tasks.get(PROBLEM, 0).device_data
     expected = BytePairs(300, 32).cut(TRAIN, TEST, here.data)
     assert np.array_equal(arena.train_x.numpy(), expected.train)
     assert tasks.provenance["tokenizer"] == expected.sha256

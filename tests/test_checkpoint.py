@@ -18,8 +18,8 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.checkpoint import Checkpoint, load, origin, put
-from reproduce.engine.cohort import Run, prepare
-from reproduce.engine.task import Tasks
+from reproduce.engine.client_split import ClientSplits
+from reproduce.engine.scheduler import Run, prepare
 from reproduce.errors import UserError
 from reproduce.problem import Quadratic
 from reproduce.runs import plan
@@ -34,7 +34,7 @@ def experiment(lr: float, dim: int = 2) -> Experiment:
 
 
 def fresh(experiments: tuple[Experiment, ...] = (), seeds: tuple[int, ...] = (0, 1)) -> list[Run]:
-    return prepare(experiments or [experiment(0.1), experiment(0.2)], seeds, Tasks(settings()))
+    return prepare(experiments or [experiment(0.1), experiment(0.2)], seeds, ClientSplits(settings()))
 
 
 @pytest.fixture
@@ -132,10 +132,10 @@ def test_what_was_begun_with_other_data_or_elsewhere_is_refused(saved: Path, oth
 
 def test_other_data_have_another_origin(monkeypatch: pytest.MonkeyPatch) -> None:
     panel = next(j for j in plan.jobs("smoke") if j.name == "fig4-cnn2-equal").panel
-    runs = prepare(panel.experiments, (0,), Tasks(settings()))
+    runs = prepare(panel.experiments, (0,), ClientSplits(settings()))
     name = str(panel.experiments[0].problem.data)
-    assert origin(runs) == {"device": "cpu", f"data ({name})": runs[0].env.task.arena.checksums[name]}
-    monkeypatch.setitem(runs[0].env.task.arena.checksums, name, "another")
+    assert origin(runs) == {"device": "cpu", f"data ({name})": runs[0].env.split.device_data.checksums[name]}
+    monkeypatch.setitem(runs[0].env.split.device_data.checksums, name, "another")
     assert origin(runs) == {"device": "cpu", f"data ({name})": "another"}
 
 

@@ -16,11 +16,11 @@ from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.moon import Moon
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.cost import BATCHES, estimate, expected_strategy
 from reproduce.engine.rates import ASSUMED, Anchor
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, ConvNet, FastText, ResNet, Softmax
 from reproduce.models.model import Model
@@ -78,8 +78,8 @@ def test_the_strategy_that_a_plan_expects_is_the_one_that_the_trainer_takes(here
     models = dict(declared())
     assert len(models) > 10
     for model, shape in models.items():
-        task, trainer = Tasks(here).get(measure.Piece(model, shape, 1, 2, 1, 2).problem, 0), Trainer(1)
-        assert isinstance(task, ClassificationTask)
+        task, trainer = ClientSplits(here).get(measure.Piece(model, shape, 1, 2, 1, 2).problem, 0), Trainer(1)
+        assert isinstance(task, ClassificationSplit)
         trainer.train([(task, Train(np.arange(1), np.ones(1, dtype=np.int64), task.initial(), 0.01, 0))])
         assert trainer.used - {"onednn-products"} == {expected_strategy(model, shape)}, model
 
@@ -105,8 +105,8 @@ NETWORKS: tuple[tuple[Model, tuple[int, ...]], ...] = (
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize(("model", "shape"), NETWORKS, ids=lambda x: type(x).__name__)
 def test_so_it_is_for_rules_with_other_terms(model: Model, shape: tuple[int, ...], rule: Rule, here: Settings) -> None:
-    task, trainer = Tasks(here).get(measure.Piece(model, shape, 1, 2, 1, 2).problem, 0), Trainer(1)
-    assert isinstance(task, ClassificationTask)
+    task, trainer = ClientSplits(here).get(measure.Piece(model, shape, 1, 2, 1, 2).problem, 0), Trainer(1)
+    assert isinstance(task, ClassificationSplit)
     x = task.initial()
     brought = {
         "thresholds": torch.zeros(1, len(model.shapes)) if rule.mask else None,
@@ -134,5 +134,5 @@ def test_a_problem_knows_how_many_samples_it_has(here: Settings) -> None:
     problems = {e.problem for j in plan.jobs("smoke") for e in j.experiments if isinstance(e.problem, Classification)}
     problems.add(softmax().problem)
     for problem in problems:
-        arena = Tasks(here).get(problem, 0).arena
+        arena = ClientSplits(here).get(problem, 0).device_data
         assert problem.sizes == (len(arena.train_y), len(arena.test_y)), problem

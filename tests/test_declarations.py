@@ -28,9 +28,9 @@ from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import GaussianClasses, ImageBlobs, TopicTokens
 from reproduce.declare.experiment import SCALES, Experiment, Panel
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.engine.strategies import NAMED
-from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, ConvNet, FastText, NormConvNet, ResNet, Softmax
 from reproduce.partitions.named import IID, PartialOverlap, Shards
@@ -171,7 +171,7 @@ def test_samples_are_as_declared(tmp_path: Any) -> None:
     ]
     for source, model, pad in data:
         problem = Classification(source, model, IID(), 2, Shuffled(4), pad=pad)
-        arena: Any = Tasks(here).get(problem, 0).arena
+        arena: Any = ClientSplits(here).get(problem, 0).device_data
         for x in (arena.train_x, arena.test_x):
             assert tuple(x.shape[1:]) == problem.sample.shape
             assert str(x.dtype) == {"float": "torch.float32", "int64": "torch.int64"}[problem.sample.dtype]
@@ -184,7 +184,7 @@ def test_data_that_is_not_as_declared_is_refused(tmp_path: Any) -> None:
 
     problem = Classification(Wrong(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), IID(), 2, Shuffled(4))
     with pytest.raises(UserError, match=r"have shape \(6,\), not \(7,\) as declared"):
-        Tasks(Settings(tmp_path, tmp_path, "cpu", 1)).get(problem, 0)
+        ClientSplits(Settings(tmp_path, tmp_path, "cpu", 1)).get(problem, 0)
 
 
 def test_token_ids_beyond_the_vocabulary_are_refused() -> None:
@@ -195,7 +195,7 @@ def test_token_ids_beyond_the_vocabulary_are_refused() -> None:
 
     problem = Classification(Damaged(3, 20, 9, 8, 4, 0), FastText(20, 2, 3), IID(), 2, Shuffled(4))
     with pytest.raises(UserError, match=r"token ids outside 0 \.\. 19"):
-        Tasks(Settings(Path("nowhere"), Path("nowhere"), "cpu", 1)).get(problem, 0)
+        ClientSplits(Settings(Path("nowhere"), Path("nowhere"), "cpu", 1)).get(problem, 0)
 
 
 def test_everything_that_is_declared_goes_together_and_needs_no_torch() -> None:
@@ -214,10 +214,10 @@ def test_everything_that_is_declared_goes_together_and_needs_no_torch() -> None:
 def test_samples_processed_count_short_batches() -> None:
     """Whole passes count the client's samples, the rest full batches; a quadratic's step is a sample."""
     here = Settings(Path("nowhere"), Path("nowhere"), "cpu", 1)
-    task = Tasks(here).get(replace(NET, train_samples=100, batches=Shuffled(10)), 0)
+    task = ClientSplits(here).get(replace(NET, train_samples=100, batches=Shuffled(10)), 0)
     assert task.samples.tolist() == [25] * 4
     assert task.processed(np.array([0, 3]), np.array([4, 2])) == (25 + 10) + 20
-    assert Tasks(here).get(TOY, 0).processed(np.array([0, 3]), np.array([4, 2])) == 6
+    assert ClientSplits(here).get(TOY, 0).processed(np.array([0, 3]), np.array([4, 2])) == 6
 
 
 @pytest.mark.parametrize(

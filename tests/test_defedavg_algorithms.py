@@ -14,8 +14,8 @@ from reproduce.clocks.events import Events
 from reproduce.data.batches import WithReplacement
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
+from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import IID, TwoClasses
@@ -54,13 +54,13 @@ def train(
 ) -> list[Floats]:
     """The models before and after every aggregation."""
     experiment = Experiment({}, problem(iid), system or clients(events.policy), algorithm, events)
-    run = prepare([experiment], [seed], Tasks(settings(), torch.float64))[0]
+    run = prepare([experiment], [seed], ClientSplits(settings(), torch.float64))[0]
     seen: dict[int, Floats] = {}
 
     def tick() -> None:
         seen[run.state["round"]] = run.state["x"].numpy().copy()
 
-    Cohort([run], Trainer(), tick).run()
+    Scheduler([run], Trainer(), tick).run()
     assert run.state["status"] == "ok"
     return [seen[t] for t in sorted(seen)]
 
@@ -69,9 +69,9 @@ class Naive:
     """Clients of a softmax problem: plain SGD on the mean cross-entropy of mini-batches, one sample at a time."""
 
     def __init__(self, iid: bool, seed: int = 4) -> None:
-        task = Tasks(settings(), torch.float64).get(problem(iid), seed)
-        assert isinstance(task, ClassificationTask)
-        self.task, self.x, self.y = task, task.arena.train_x.numpy(), task.arena.labels
+        task = ClientSplits(settings(), torch.float64).get(problem(iid), seed)
+        assert isinstance(task, ClassificationSplit)
+        self.split, self.x, self.y = task, task.device_data.train_x.numpy(), task.device_data.labels
 
     def gradient(self, w: Floats, batch: NDArray[np.int64]) -> Floats:
         weight, bias = w[: CLASSES * DIM].reshape(CLASSES, DIM), w[CLASSES * DIM :]
@@ -88,13 +88,13 @@ class Naive:
         """The model at the end of a job."""
         y = start.copy()
         if steps:
-            for batch in self.task.plan(client, steps, job, 0):
+            for batch in self.split.plan(client, steps, job, 0):
                 y -= lr * self.gradient(y, batch)
         return y
 
     def replay(self, events: Events, algorithm: Asynchronous, seed: int = 4) -> list[Floats]:
         """All versions of the server model."""
-        w = [self.task.initial().numpy().astype(float)]
+        w = [self.split.initial().numpy().astype(float)]
         contacts: dict[int, list[int]] = {i: [K] for i in range(CLIENTS)}
         for a in simulate(events, seed):
             new, n = w[-1].copy(), len(a.updates)

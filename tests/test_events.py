@@ -16,9 +16,9 @@ from reproduce.clocks.record import Target
 from reproduce.data.batches import WithReplacement
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.requests import Evaluate
-from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.partitions.named import IID
@@ -93,7 +93,7 @@ def test_only_the_models_that_are_still_needed_are_kept() -> None:
     """In every state that could be saved: exactly the start versions of later updates up to the present one."""
     clock = Events(DeFedAvgNIIDPolicy(3, variant="hold"), aggregations=40, every=100)
     drawn = schedule(clock.policy).simulate(0, 40)
-    runs = prepare([experiment(clock, Asynchronous(0.1))], (0,), Tasks(settings()))
+    runs = prepare([experiment(clock, Asynchronous(0.1))], (0,), ClientSplits(settings()))
     seen = []
 
     def tick() -> None:
@@ -103,7 +103,7 @@ def test_only_the_models_that_are_still_needed_are_kept() -> None:
             assert set(state["starts"]) == {v for v in needed if v <= state["round"]}
             seen.append(len(state["starts"]))
 
-    Cohort(runs, Trainer(), tick).run()
+    Scheduler(runs, Trainer(), tick).run()
     assert len(seen) >= 40
     assert 4 < max(seen) <= 1 + max(s for a in drawn for s in a.staleness), "the bound that is promised"
     assert runs[0].state["starts"] == {}
@@ -158,17 +158,17 @@ def test_a_diverged_run_ends() -> None:
 
 
 def test_a_subset_of_the_training_data_is_a_view() -> None:
-    tasks = Tasks(settings(), torch.float64)
+    tasks = ClientSplits(settings(), torch.float64)
     a, b = (tasks.get(GAUSSIAN, seed) for seed in (0, 1))
-    assert isinstance(a, ClassificationTask)
-    assert isinstance(b, ClassificationTask)
+    assert isinstance(a, ClassificationSplit)
+    assert isinstance(b, ClassificationSplit)
     chosen = a.view("train:50")
     assert len(set(chosen.tolist())) == 50
     assert (chosen == b.view("train:50")).all()
-    assert (a.view(f"train:{len(a.arena.labels)}") == a.view("train")).all()
-    cohort = Cohort([], Trainer())
-    model, arena = a.initial(), a.arena
-    answer = cohort.execute([(a, Evaluate(model[None], "train:50"))])[0]
+    assert (a.view(f"train:{len(a.device_data.labels)}") == a.view("train")).all()
+    scheduler = Scheduler([], Trainer())
+    model, arena = a.initial(), a.device_data
+    answer = scheduler.execute([(a, Evaluate(model[None], "train:50"))])[0]
     weight, bias = model[:200].view(10, 20), model[200:]
     logits = arena.train_x[chosen] @ weight.T + bias
     loss = torch.nn.functional.cross_entropy(logits, arena.train_y[chosen])

@@ -22,7 +22,7 @@ from reproduce.algorithms.os_sampling import OptimalSampling, OptimalSamplingOri
 from reproduce.algorithms.solvers import DecayFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.objectives import Objectives, QuadraticTask
+from reproduce.engine.objectives import Objectives, QuadraticSplit
 from reproduce.problem import Quadratic
 from reproduce.streams import rng
 from reproduce.systems import System, link, work
@@ -39,13 +39,13 @@ DRAWS = WeightedDraws(K)
 @pytest.fixture(autouse=True)
 def shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clients' shares in the objective are W; a quadratic by itself has equal ones."""
-    plain = QuadraticTask.__init__
+    plain = QuadraticSplit.__init__
 
-    def unequal(self: QuadraticTask, arena: Objectives, seed: int) -> None:
+    def unequal(self: QuadraticSplit, arena: Objectives, seed: int) -> None:
         plain(self, arena, seed)
         self.weights = W
 
-    monkeypatch.setattr(QuadraticTask, "__init__", unequal)
+    monkeypatch.setattr(QuadraticSplit, "__init__", unequal)
 
 
 def simulate(algorithm: FedAvg, system: System = SYSTEM, rounds: int = ROUNDS) -> np.ndarray:

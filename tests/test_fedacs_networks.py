@@ -24,8 +24,8 @@ def test_accuracy_by_class_and_work_are_recorded() -> None:
     clock = Rounds(4, every=2, work=True, by_class=True)
     runs = play_all([Experiment({}, problem, system, FedAvg(0.1, WeightedDraws(4)), clock)], [3])
     run = runs[0]
-    task = run.env.task
-    x, y = task.arena.test_x.flatten(1), task.arena.test_y
+    task = run.env.split
+    x, y = task.device_data.test_x.flatten(1), task.device_data.test_y
     weight, bias = run.state["x"].split([640, 10])
     right = ((x @ weight.view(10, 64).T + bias).argmax(1) == y).numpy()
     rows = {(r, m, k): v for r, _, m, k, v in run.state["history"]}

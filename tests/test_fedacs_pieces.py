@@ -11,9 +11,9 @@ import torch
 from reproduce.algorithms.base import DistinctClients, Full, Now, WeightedDraws
 from reproduce.algorithms.fedacs import FedACS
 from reproduce.algorithms.os_sampling import OptimalSampling
+from reproduce.engine.client_split import ClientSplits, Env
 from reproduce.engine.requests import Gradient
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import Env, Tasks
 from reproduce.problem import Quadratic
 from reproduce.settings import settings
 from reproduce.systems import System
@@ -75,7 +75,7 @@ def test_participation_schemes_have_one_expectation() -> None:
 
 
 def env() -> Env:
-    return Env(Tasks(settings(), torch.float64).get(Quadratic(M, D), 7), System(), 7)
+    return Env(ClientSplits(settings(), torch.float64).get(Quadratic(M, D), 7), System(), 7)
 
 
 def test_schemes_draw_with_these_weights() -> None:
@@ -105,7 +105,7 @@ def test_schemes_draw_with_these_weights() -> None:
 def test_draws_are_among_the_members_by_their_share_of_the_objective() -> None:
     """Clients 1, 3 and 4 of six are there; the others' steps and links, which would end FedACS, do not matter."""
     here, there = env(), np.array([1, 3, 4])
-    here.task.weights = np.array([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
+    here.split.weights = np.array([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
     norm, success = np.array([0.0, 2.0, 0.0, 1.0, 4.0, 0.0]), np.array([1.0, 0.5, 0.0, 1.0, 1.0, 1.0])
     zeros, totals = np.zeros(M, dtype=np.int64), {name: np.zeros(M) for name in ("w", "us", "full", "fedacs", "os")}
     gradients = torch.tensor([[3.0, 4.0, 0.0], [0.0, 1.0, 0.0], [2.0, 0.0, 0.0]], dtype=torch.float64)

@@ -21,7 +21,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import CappedDirichlet
@@ -141,9 +141,9 @@ def trained(algorithm: FedAvg, rounds: int = ROUNDS, link: Link = RELIABLE) -> n
 
 
 def start() -> tuple[list[Client], np.ndarray]:
-    task = Tasks(settings(), torch.float64).get(PROBLEM, 0)
-    assert isinstance(task, ClassificationTask)
-    x, y = task.arena.train_x.numpy(), task.arena.labels
+    task = ClientSplits(settings(), torch.float64).get(PROBLEM, 0)
+    assert isinstance(task, ClassificationSplit)
+    x, y = task.device_data.train_x.numpy(), task.device_data.labels
     return [Client(x[i], y[i], 7) for i in task.indices], task.initial().numpy()
 
 
@@ -251,7 +251,7 @@ def test_slow_clients_need_not_send_their_mean_gradient() -> None:
     for i in range(5):  # the end of client i alone: a cohort in which only its update is added
         experiment = run.experiment
         one = replace(_local(run, experiment), weights=None)
-        end = Trainer().train([(run.env.task, one)])[0].rows[i]
+        end = Trainer().train([(run.env.split, one)])[0].rows[i]
         mean = -end / (LR * k[i]) - lam * (run.state["nu"] - run.state["nu_m"][i])
         torch.testing.assert_close(mean, after.state["nu_m"][i], rtol=0, atol=1e-10)
 

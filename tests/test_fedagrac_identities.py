@@ -18,7 +18,7 @@ from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.task import Env, Tasks
+from reproduce.engine.client_split import ClientSplits, Env
 from reproduce.papers.fedagrac import runs, settings, theory
 from reproduce.problem import Quadratic
 from reproduce.settings import settings as where
@@ -82,7 +82,9 @@ def test_with_equal_steps_fednova_is_fedavg() -> None:
 @pytest.mark.parametrize("k", [1, 3, 7, 10, 25, 100, 500, 697])
 def test_equal_steps_are_never_above_their_mean(k: int) -> None:
     """Float weights would add up to a mean below k for some of these; whole numbers do not."""
-    env = Env(Tasks(where(), torch.float64).get(replace(settings.TINY_LR, partition=settings.DP1), 0), System(), 0)
+    env = Env(
+        ClientSplits(where(), torch.float64).get(replace(settings.TINY_LR, partition=settings.DP1), 0), System(), 0
+    )
     ids = np.arange(4)
     assert not ahead(env, ids, np.full(4, k)).any()
     steps = np.full(4, k)
@@ -91,7 +93,9 @@ def test_equal_steps_are_never_above_their_mean(k: int) -> None:
 
 
 def test_who_is_fast_depends_on_the_volumes() -> None:
-    env = Env(Tasks(where(), torch.float64).get(replace(settings.TINY_LR, partition=settings.DP1), 0), System(), 0)
+    env = Env(
+        ClientSplits(where(), torch.float64).get(replace(settings.TINY_LR, partition=settings.DP1), 0), System(), 0
+    )
     volume = env.samples
     steps = np.array([10, 20, 30, 21])
     mean = (volume * steps).sum() / volume.sum()

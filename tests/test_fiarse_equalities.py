@@ -18,10 +18,10 @@ from reproduce.algorithms.submodel_choices import SteppedHeteroFL
 from reproduce.algorithms.submodels import size_key
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Run
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import Tasks
+from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.submodels import positions
@@ -40,12 +40,16 @@ SIZES = runs.SIZES["four"]
 
 
 @pytest.fixture(scope="module")
-def tasks() -> Tasks:
-    return Tasks(settings(), torch.float64)
+def tasks() -> ClientSplits:
+    return ClientSplits(settings(), torch.float64)
 
 
 def finished(
-    tasks: Tasks, algorithm: FedAvg, sizes: tuple[float, ...], problem: Classification = SMOKE.problem, rounds: int = 3
+    tasks: ClientSplits,
+    algorithm: FedAvg,
+    sizes: tuple[float, ...],
+    problem: Classification = SMOKE.problem,
+    rounds: int = 3,
 ) -> Run:
     system = System(Epochs(1), capacity=SplitCapacity(sizes))
     return run([Experiment({"algorithm": "a"}, problem, system, algorithm, Rounds(rounds))], tasks=tasks)[0]
@@ -59,7 +63,7 @@ def counted_by_mask(algorithm: FedAvg) -> FedAvg:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_if_all_sizes_are_1_a_method_is_federated_averaging(tasks: Tasks, name: str) -> None:
+def test_if_all_sizes_are_1_a_method_is_federated_averaging(tasks: ClientSplits, name: str) -> None:
     """Four participants: halving is exact, so that the bits are the same; FjORD adds a gradient that is 0 but for
     rounding, its client's network learning from itself."""
     algorithm = counted_by_mask(METHODS[name])
@@ -77,7 +81,7 @@ def test_if_all_sizes_are_1_a_method_is_federated_averaging(tasks: Tasks, name: 
     assert (expected - found.env.initial()).abs().max() > 0.01
 
 
-def test_counting_who_moved_is_another_average_where_somebody_did_not(tasks: Tasks) -> None:
+def test_counting_who_moved_is_another_average_where_somebody_did_not(tasks: ClientSplits) -> None:
     """A unit that is dead in a local run has the update 0: the released code leaves its client out of the average."""
     env = finished(tasks, METHODS["fiarse"], (1.0,), rounds=0).env
     updates = torch.ones(4, env.parameters, dtype=torch.float64)
@@ -94,7 +98,7 @@ def test_counting_who_moved_is_another_average_where_somebody_did_not(tasks: Tas
 # --- shards -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_shard_has_one_threshold(tasks: Tasks) -> None:
+def test_a_shard_has_one_threshold(tasks: ClientSplits) -> None:
     """Its k-th largest magnitude, k = floor(size d) of the d weights in it."""
     scope = (("conv1", "layer1"), ("fc", "layer2"))
     env = finished(tasks, FIARSE(0.1, scope=scope), SIZES, rounds=0).env
@@ -113,7 +117,7 @@ def test_a_shard_has_one_threshold(tasks: Tasks) -> None:
     assert torch.equal(one.state["x"], same.state["x"])
 
 
-def test_shards_have_all_stages(tasks: Tasks) -> None:
+def test_shards_have_all_stages(tasks: ClientSplits) -> None:
     with pytest.raises(UserError, match="no shard of the thresholds has the stage 'fc'"):
         finished(tasks, FIARSE(0.1, scope=(("conv1", "layer1", "layer2"),)), SIZES)
 
@@ -121,7 +125,7 @@ def test_shards_have_all_stages(tasks: Tasks) -> None:
 # --- sets of weights --------------------------------------------------------------------------------------------------
 
 
-def sets_of(tasks: Tasks, rounds: int) -> tuple[list[dict[float, set[int]]], Run]:
+def sets_of(tasks: ClientSplits, rounds: int) -> tuple[list[dict[float, set[int]]], Run]:
     """size -> coordinates of its submodel, before each round, from runs of 0, 1, ... rounds."""
     found = []
     for t in range(rounds):
@@ -135,7 +139,7 @@ def sets_of(tasks: Tasks, rounds: int) -> tuple[list[dict[float, set[int]]], Run
     return found, finished(tasks, replace(METHODS["fiarse"], explore="shares"), SIZES, rounds=rounds)  # type: ignore[type-var]
 
 
-def test_recorded_sets_are_those_of_the_models(tasks: Tasks) -> None:
+def test_recorded_sets_are_those_of_the_models(tasks: ClientSplits) -> None:
     """And recording changes no bit of the training."""
     rounds = 4
     sets, watched = sets_of(tasks, rounds)
@@ -164,7 +168,7 @@ def test_recorded_sets_are_those_of_the_models(tasks: Tasks) -> None:
     assert ("replaced", "1", 0) not in rows
 
 
-def test_the_window_of_fedrolex_is_not_nested_between_rounds(tasks: Tasks) -> None:
+def test_the_window_of_fedrolex_is_not_nested_between_rounds(tasks: ClientSplits) -> None:
     """The same sets for networks that are narrower: HeteroFL replaces nothing, FedRolex something in every round."""
     for rolling in (False, True):
         algorithm = HeteroFL(0.1, DistinctClients(4, average=True), rolling=rolling, explore="shares")
@@ -179,7 +183,7 @@ def test_the_window_of_fedrolex_is_not_nested_between_rounds(tasks: Tasks) -> No
 
 
 @pytest.mark.parametrize("size", [1 / 4, 1 / 16])
-def test_training_a_small_network_is_training_the_whole_one_behind_a_mask(tasks: Tasks, size: float) -> None:
+def test_training_a_small_network_is_training_the_whole_one_behind_a_mask(tasks: ClientSplits, size: float) -> None:
     """Width methods train dense networks: the same update as that of the whole with zeros elsewhere, held at zero."""
     before = finished(tasks, METHODS["heterofl"], SIZES)
     env, x = before.env, before.state["x"]
@@ -190,7 +194,7 @@ def test_training_a_small_network_is_training_the_whole_one_behind_a_mask(tasks:
     plain = Train(np.arange(8), np.full(8, 3), x[at], 0.1, 5, model=part)
     any_size = torch.full((8, len(env.blocks)), 1e-300, dtype=torch.float64)
     masked = replace(plain, start=hidden, model=None, rule=Rule(mask="frozen"), thresholds=any_size)
-    small, whole = (Trainer().train([(env.task, request)])[0].rows for request in (plain, masked))
+    small, whole = (Trainer().train([(env.split, request)])[0].rows for request in (plain, masked))
     torch.testing.assert_close(whole[:, at], small, rtol=0, atol=1e-10)
     whole[:, at] = 0
     assert not whole.any()

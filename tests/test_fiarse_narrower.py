@@ -22,8 +22,8 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
+from reproduce.engine.scheduler import Run
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, EarlyExits, Perceptron, ResNet
 from reproduce.papers.fiarse import runs
@@ -105,10 +105,10 @@ def gradient(w: Weights, x: Floats, wanted: Floats) -> Weights:
 
 def naive(of: Run, rolling: bool, ordered: bool, participants: int) -> Floats:
     """Every coordinate is averaged over those whose network has it, one by one."""
-    task: Any = of.env.task
+    task: Any = of.env.split
     shapes = PROBLEM.model.shapes
-    x, features = task.initial().numpy().copy(), task.arena.train_x.numpy()
-    labels = np.eye(CLASSES)[task.arena.labels]
+    x, features = task.initial().numpy().copy(), task.device_data.train_x.numpy()
+    labels = np.eye(CLASSES)[task.device_data.labels]
     for t in range(ROUNDS):
         total = {n: np.zeros(s) for n, s in shapes.items()}
         count = {n: np.zeros(s) for n, s in shapes.items()}
@@ -202,7 +202,7 @@ def test_scalefl_equals_the_plain_loop() -> None:
     levels = tuple((size, *LEVELS[size]) for size in FOUR)
     algorithm = ScaleFL(0.1, DistinctClients(5, average=True), levels=levels, from_round=1, distill=0.7)
     found = finished(algorithm, WITH_EXITS, FOUR, rounds=3)
-    task: Any = found.env.task
+    task: Any = found.env.split
     x = task.initial().clone()
     for t in range(3):
         whole = layout_of(WITH_EXITS.model).named(x)
@@ -215,8 +215,8 @@ def test_scalefl_equals_the_plain_loop() -> None:
             mine = task.indices[i]
             for batch in [mine[b : b + 10] for b in range(0, len(mine), 10)] * 2:
                 leaves = {n: w.detach().requires_grad_() for n, w in y.items()}
-                logits = exit_logits(leaves, task.arena.train_x[batch], exits, width)
-                loss = loss_of(logits, task.arena.train_y[batch], 0.7 if t >= 1 else 0.0)
+                logits = exit_logits(leaves, task.device_data.train_x[batch], exits, width)
+                loss = loss_of(logits, task.device_data.train_y[batch], 0.7 if t >= 1 else 0.0)
                 grads = torch.autograd.grad(loss, list(leaves.values()))
                 y = {n: w - 0.1 * g for (n, w), g in zip(y.items(), grads, strict=True)}
             for n in y:

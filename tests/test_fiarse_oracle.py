@@ -16,8 +16,8 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Run
-from reproduce.engine.task import Tasks
+from reproduce.engine.client_split import ClientSplits
+from reproduce.engine.scheduler import Run
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import BalancedDirichlet
 from reproduce.problem import Classification
@@ -68,8 +68,8 @@ def theta_of(x: Floats, size: float) -> float:
 
 def naive(run: Run, mask: str, biased: bool, count: str, momentum: float, participants: int) -> tuple[Floats, int]:
     """Algorithm 1 coordinate by coordinate; also how many weights left their mask during a local run."""
-    task: Any = run.env.task
-    features, labels = task.arena.train_x.numpy(), task.arena.labels
+    task: Any = run.env.split
+    features, labels = task.device_data.train_x.numpy(), task.device_data.labels
     x: Floats = task.initial().numpy().copy()
     left = 0
     for t in range(ROUNDS):
@@ -124,14 +124,14 @@ def test_runs_equal_the_naive_loop(mask: str, biased: bool, count: str, momentum
     expected, left = naive(run, mask, biased, count, momentum, participants)
     np.testing.assert_allclose(run.state["x"].numpy(), expected, rtol=0, atol=1e-12)
     assert left > 0 or mask == "frozen"  # else a dynamic mask would have nothing to show
-    assert np.abs(expected - run.env.task.initial().numpy()).max() > 0.1
+    assert np.abs(expected - run.env.split.initial().numpy()).max() > 0.1
 
 
 def test_recorded_accuracies_are_those_of_the_extracted_models() -> None:
     """Per size on the whole test set, per client on its own; the sweep at the end only."""
     run = finished(FIARSE(LR, DistinctClients(4, average=True), sweep=(0.125, 0.5)))
-    task: Any = run.env.task
-    x, test, labels = run.state["x"].numpy(), task.arena.test_x.numpy(), task.arena.test_labels
+    task: Any = run.env.split
+    x, test, labels = run.state["x"].numpy(), task.device_data.test_x.numpy(), task.device_data.test_labels
     history = run.state["history"]
     final = {(metric, key): value for t, _, metric, key, value in history if t == ROUNDS}
 
@@ -155,7 +155,7 @@ def test_recorded_accuracies_are_those_of_the_extracted_models() -> None:
 def test_full_capacities_make_federated_averaging() -> None:
     """Size 1 masks nothing: the same bits as the mean over the participants (4 of them: halving is exact)."""
     system = System(Epochs(2), capacity=SplitCapacity((1.0,)))
-    tasks = Tasks(settings(), torch.float64)
+    tasks = ClientSplits(settings(), torch.float64)
     models = []
     for algorithm in (
         FedAvg(LR, DistinctClients(4, average=True)),

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from reproduce.algorithms.fiarse import group, held, maskable, thresholds
+from reproduce.engine.client_split import Env
 from reproduce.engine.layout import layout_of
-from reproduce.engine.task import Env
 from reproduce.models.declared import ResNet
 from reproduce.papers.fiarse.settings import RESNET10N
 

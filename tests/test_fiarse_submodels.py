@@ -18,10 +18,10 @@ from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.submodels import partial_average
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Run
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Masks
-from reproduce.engine.task import Tasks
+from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
 from reproduce.models.ops import One
@@ -38,12 +38,17 @@ MODEL = SMOKE.model
 
 
 @pytest.fixture(scope="module")
-def tasks() -> Tasks:
-    return Tasks(settings(), torch.float64)
+def tasks() -> ClientSplits:
+    return ClientSplits(settings(), torch.float64)
 
 
 def finished(
-    tasks: Tasks, algorithm: FedAvg, capacity: SplitCapacity, rounds: int = 3, problem: Any = SMOKE, seed: int = 0
+    tasks: ClientSplits,
+    algorithm: FedAvg,
+    capacity: SplitCapacity,
+    rounds: int = 3,
+    problem: Any = SMOKE,
+    seed: int = 0,
 ) -> Run:
     experiment = Experiment({}, problem, System(Epochs(1), capacity=capacity), algorithm, Rounds(rounds))
     (run,) = play_all([experiment], [seed], tasks=tasks)
@@ -62,7 +67,7 @@ def normalises(name: str) -> bool:
 
 
 @pytest.mark.parametrize("scope", ["model", "stage", "layer"])
-def test_masks_have_the_right_size_and_are_nested(tasks: Tasks, scope: Any) -> None:
+def test_masks_have_the_right_size_and_are_nested(tasks: ClientSplits, scope: Any) -> None:
     env = finished(tasks, FIARSE(0.1, DistinctClients(4)), FOUR, rounds=0).env
     x = env.initial()
     d = 72 + 72 * 8 + 8 * 16 * 9 + 16 * 16 * 9 + 8 * 16 + 72 * 8 + 16 * 4 + 4
@@ -78,7 +83,7 @@ def test_masks_have_the_right_size_and_are_nested(tasks: Tasks, scope: Any) -> N
     assert all(m[normalisation].all() for m in masks)
 
 
-def test_a_mask_keeps_at_least_one_weight(tasks: Tasks) -> None:
+def test_a_mask_keeps_at_least_one_weight(tasks: ClientSplits) -> None:
     env = finished(tasks, FIARSE(0.1, DistinctClients(4)), FOUR, rounds=0).env
     x = env.initial()
     mask = held(env, x, thresholds(env, x, [1e-9])[0])
@@ -87,7 +92,7 @@ def test_a_mask_keeps_at_least_one_weight(tasks: Tasks) -> None:
     assert x[mask & weight].abs() == x[weight].abs().max()
 
 
-def test_a_share_of_a_whole_number_of_weights_keeps_as_many(tasks: Tasks) -> None:
+def test_a_share_of_a_whole_number_of_weights_keeps_as_many(tasks: ClientSplits) -> None:
     """Also where the product of share and weights is rounded to a little less."""
     env = finished(tasks, FIARSE(0.1, DistinctClients(4)), FOUR, rounds=0).env
     weight = torch.cat([torch.full((w.stop - w.start,), not normalises(n)) for n, w in env.blocks.items()])
@@ -98,7 +103,7 @@ def test_a_share_of_a_whole_number_of_weights_keeps_as_many(tasks: Tasks) -> Non
         assert (held(env, env.initial(), theta) & weight).sum() == k
 
 
-def test_amplification_factor(tasks: Tasks) -> None:
+def test_amplification_factor(tasks: ClientSplits) -> None:
     """Eq. 3: between 1 and 1.5, 1.5 at the threshold, 1 far above it and without threshold."""
     masks = object.__new__(Masks)
     masks.rule = FIARSE().rule()
@@ -114,7 +119,7 @@ def test_amplification_factor(tasks: Tasks) -> None:
     assert (factor[1] == 1).all()
 
 
-def test_active_weights_only_ever_leave(tasks: Tasks) -> None:
+def test_active_weights_only_ever_leave(tasks: ClientSplits) -> None:
     """Plain SGD: a weight outside the mask has gradient zero, so after k + 1 steps fewer are active than after k."""
     run = finished(tasks, FIARSE(0.3, DistinctClients(8, average=True)), FOUR, rounds=0)
     algorithm, env = run.experiment.algorithm, run.env
@@ -125,7 +130,7 @@ def test_active_weights_only_ever_leave(tasks: Tasks) -> None:
         now = _now(env, steps=k)
         cohort = algorithm.choose(env, now, None)
         request = replace(algorithm.local(env, run.state, now, cohort), weights=None)
-        end = x + Trainer().train([(env.task, request)])[0].rows[5]  # clients 4 and 5 are those of size 1/16
+        end = x + Trainer().train([(env.split, request)])[0].rows[5]  # clients 4 and 5 are those of size 1/16
         active.append(held(env, end, theta))
         assert torch.equal(end[~active[0]], x[~active[0]])
     assert all(not (b & ~a).any() for a, b in pairwise(active))
@@ -157,7 +162,7 @@ SMALL = SplitCapacity((1 / 4, 1 / 16))
 
 
 @pytest.mark.parametrize("algorithm", [FIARSE, HeteroFL])
-def test_what_nobody_held_is_bit_identical(tasks: Tasks, algorithm: Any) -> None:
+def test_what_nobody_held_is_bit_identical(tasks: ClientSplits, algorithm: Any) -> None:
     run = finished(tasks, algorithm(0.1, DistinctClients(4, average=True)), SMALL, rounds=1)
     before, after = run.env.initial(), run.state["x"]
     if algorithm is FIARSE:
@@ -169,7 +174,7 @@ def test_what_nobody_held_is_bit_identical(tasks: Tasks, algorithm: Any) -> None
     assert (before[mine] != after[mine]).double().mean() > 0.9
 
 
-def test_one_round_of_heterofl_by_hand(tasks: Tasks) -> None:
+def test_one_round_of_heterofl_by_hand(tasks: ClientSplits) -> None:
     """Every coordinate is the mean over the participants whose slice has it, trained one by one."""
     algorithm = HeteroFL(0.1, DistinctClients(5, average=True))
     run = finished(tasks, algorithm, FOUR, rounds=1)
@@ -187,7 +192,7 @@ def test_one_round_of_heterofl_by_hand(tasks: Tasks) -> None:
             start=x[at],
             weights=None,
         )
-        sums[at] += x[at] + Trainer(strategy="reference").train([(env.task, request)])[0].rows[0]
+        sums[at] += x[at] + Trainer(strategy="reference").train([(env.split, request)])[0].rows[0]
         counts[at] += 1
     expected = torch.where(counts > 0, sums / counts.clamp(min=1), x)
     torch.testing.assert_close(run.state["x"], expected, rtol=0, atol=1e-10)
@@ -197,7 +202,7 @@ def test_one_round_of_heterofl_by_hand(tasks: Tasks) -> None:
 # --- equalities between methods ---------------------------------------------------------------------------------------
 
 
-def test_full_capacities_make_all_methods_federated_averaging(tasks: Tasks) -> None:
+def test_full_capacities_make_all_methods_federated_averaging(tasks: ClientSplits) -> None:
     """4 participants: weighing by 1/4 before or after the sum gives the same bits."""
     draw = DistinctClients(4, average=True)
     methods = [FIARSE(0.1, draw), FIARSE(0.1, draw, mask="frozen", amplify=False, count="mask"), HeteroFL(0.1, draw)]
@@ -208,7 +213,7 @@ def test_full_capacities_make_all_methods_federated_averaging(tasks: Tasks) -> N
     assert not torch.equal(expected, tasks.get(SMOKE, 0).initial())
 
 
-def test_fedrolex_starts_as_heterofl(tasks: Tasks) -> None:
+def test_fedrolex_starts_as_heterofl(tasks: ClientSplits) -> None:
     draw = DistinctClients(4, average=True)
     one, other = (finished(tasks, HeteroFL(0.1, draw, rolling=r), FOUR, rounds=1).state["x"] for r in (False, True))
     assert torch.equal(one, other)
@@ -236,10 +241,10 @@ def test_fedrolex_keeps_every_channel_equally_often() -> None:
 
 @pytest.mark.parametrize("offset", [0, 3, 13])
 @pytest.mark.parametrize("width", [0.125, 0.5, 0.6])
-def test_a_slice_is_the_whole_model_with_zeros(tasks: Tasks, offset: int, width: float) -> None:
+def test_a_slice_is_the_whole_model_with_zeros(tasks: ClientSplits, offset: int, width: float) -> None:
     """Channels and their normalisation set to 0 outside the slice: the same logits, without and with the scaler."""
     run = finished(tasks, HeteroFL(0.1, DistinctClients(4, average=True)), FOUR, rounds=2)
-    x, images = run.state["x"], run.env.task.arena.test_x[:20]
+    x, images = run.state["x"], run.env.split.device_data.test_x[:20]
     model = replace(MODEL, width=width)
     plain = replace(MODEL, widths=tuple(map(model.kept_channels, MODEL.widths)))
     assert plain.shapes == model.shapes
@@ -253,7 +258,7 @@ def test_a_slice_is_the_whole_model_with_zeros(tasks: Tasks, offset: int, width:
     assert 0 < difference < 1e-3
 
 
-def test_fedrolex_is_evaluated_in_the_window_of_the_last_round(tasks: Tasks) -> None:
+def test_fedrolex_is_evaluated_in_the_window_of_the_last_round(tasks: ClientSplits) -> None:
     run = finished(tasks, HeteroFL(0.1, DistinctClients(4, average=True), rolling=True), FOUR, rounds=3)
     request: Any = run.experiment.algorithm.extract(run.env, run.state, [1 / 16])[0]
     model = replace(MODEL, width=0.25)

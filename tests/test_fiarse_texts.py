@@ -17,9 +17,9 @@ from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.scalefl import ScaleFL
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Run
+from reproduce.engine.client_split import ClientSplits, Env
 from reproduce.engine.layout import layout_of
-from reproduce.engine.task import Env, Tasks
+from reproduce.engine.scheduler import Run
 from reproduce.errors import UserError
 from reproduce.papers.fiarse import measures, runs
 from reproduce.papers.fiarse import settings as scales
@@ -47,7 +47,7 @@ def finished(algorithm: FedAvg, problem: Any = STILL, sizes: tuple[float, ...] =
 
 def test_each_shard_has_a_threshold_of_its_own() -> None:
     """The k-th largest magnitude of the shard; what no shard has is held by all."""
-    env = Env(Tasks(settings(), torch.float64).get(STILL, 0), None, 0)
+    env = Env(ClientSplits(settings(), torch.float64).get(STILL, 0), None, 0)
     x, where = env.initial(), maskable(env)
     for gamma, theta in zip(FOUR, thresholds(env, x, FOUR, scales.TEXT_SHARDS), strict=True):
         mask, free = held(env, x, theta), torch.ones(env.parameters, dtype=torch.bool)
@@ -75,8 +75,8 @@ def test_runs_equal_the_librarys_model_and_optimiser(amplify: bool) -> None:
     """Two rounds: masks at every step, eq. 3, `torch.optim.AdamW` of each client, the mean over who moved."""
     algorithm = FIARSE(LR, DistinctClients(5, average=True), betas=BETAS, scope=scales.TEXT_SHARDS, amplify=amplify)
     found = finished(algorithm)
-    env, task = found.env, found.env.task
-    arena: Any = task.arena  # type: ignore[union-attr]
+    env, task = found.env, found.env.split
+    arena: Any = task.device_data  # type: ignore[union-attr]
     model, x = STILL.model, env.initial()
     sizes = {n: w.stop - w.start for n, w in env.blocks.items()}
     for t in range(2):

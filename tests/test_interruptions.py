@@ -19,8 +19,8 @@ from reproduce.algorithms.session_starts import Previous, Proposed
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.engine.checkpoint import Checkpoint
-from reproduce.engine.cohort import STATE, Cohort, Run, prepare
-from reproduce.engine.task import Tasks
+from reproduce.engine.client_split import ClientSplits
+from reproduce.engine.scheduler import STATE, Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.runs import plan
 from reproduce.runs.plan import Job
@@ -67,7 +67,7 @@ class Killed(Exception):
 
 def prepared(job: Job) -> list[Run]:
     """The job's runs as a new process makes them."""
-    return prepare(job.experiments, job.panel.seeds, Tasks(settings()))
+    return prepare(job.experiments, job.panel.seeds, ClientSplits(settings()))
 
 
 def live(runs: list[Run], first: int = 0, stop: float = math.inf, path: Path | None = None) -> int:
@@ -81,7 +81,7 @@ def live(runs: list[Run], first: int = 0, stop: float = math.inf, path: Path | N
             raise Killed
 
     try:
-        Cohort(runs, Trainer(), tick).run()
+        Scheduler(runs, Trainer(), tick).run()
     except Killed:
         return next(ticks) - 1
     return next(ticks)

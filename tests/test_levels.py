@@ -8,11 +8,11 @@ import torch
 
 from reproduce.data.batches import Batches, Shuffled
 from reproduce.data.embedded import GaussianClasses
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.kernels import compiled, library
 from reproduce.engine.requests import Evaluate, Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, ConvNet, Softmax
 from reproduce.models.model import Model
@@ -44,15 +44,15 @@ def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def task_of(model: Model, batches: Batches) -> ClassificationTask:
+def task_of(model: Model, batches: Batches) -> ClassificationSplit:
     data = GaussianClasses(2, 64, 330, 20, 1.0, 0) if getattr(model, "classes", 10) == 2 else "digits"
     problem = Classification(data, model, IID(), clients=5, batches=batches, train_samples=313)
-    task = Tasks(settings(), torch.float64).get(problem, 3)
-    assert isinstance(task, ClassificationTask)
+    task = ClientSplits(settings(), torch.float64).get(problem, 3)
+    assert isinstance(task, ClassificationSplit)
     return task
 
 
-def request(task: ClassificationTask, rule: Rule) -> Train:
+def request(task: ClassificationSplit, rule: Rule) -> Train:
     g = torch.Generator().manual_seed(5)
     noise, push = torch.randn((2, 5, task.parameters), generator=g, dtype=torch.float64)
     return Train(
@@ -153,8 +153,8 @@ def test_single_precision_is_as_near_as_torch(isa: str) -> None:
 
 def _update(model: Model, dtype: torch.dtype, strategy: str) -> torch.Tensor:
     problem = task_of(model, Shuffled(10)).problem
-    task = Tasks(settings(), dtype).get(problem, 3)
-    assert isinstance(task, ClassificationTask)
+    task = ClientSplits(settings(), dtype).get(problem, 3)
+    assert isinstance(task, ClassificationSplit)
     start = task.initial().to(torch.float32).to(dtype)
     job = (task, Train(np.arange(5), np.full(5, 4), start, 0.05, 4, Rule(momentum=0.5)))
     return Trainer(strategy=strategy).train([job])[0].rows.double()
@@ -167,6 +167,6 @@ def test_logits_equal_torchs(isa: str, name: str) -> None:
     fast = evaluate(task, [Evaluate(x)])[0]
     ops = One()
     with torch.inference_mode():
-        logits = MODELS[name].forward(ops, task.arena.layout.named(x[0]), ops.images(task.arena.test_x))
-        loss = torch.nn.functional.cross_entropy(logits, task.arena.test_y)
+        logits = MODELS[name].forward(ops, task.device_data.layout.named(x[0]), ops.images(task.device_data.test_x))
+        loss = torch.nn.functional.cross_entropy(logits, task.device_data.test_y)
     np.testing.assert_allclose(fast.metrics["loss"], float(loss), atol=1e-10)

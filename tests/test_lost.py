@@ -14,8 +14,8 @@ from reproduce.algorithms.base import FedAvg, Now
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import Env
 from reproduce.engine.requests import Train
-from reproduce.engine.task import Env
 from reproduce.play.benchmarks import find, reason
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec

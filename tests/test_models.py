@@ -17,11 +17,11 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import ImageBlobs, TopicTokens
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.client_split import ClientSplits, Env
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Gradient, Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import Env, Tasks
+from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import (
@@ -104,13 +104,13 @@ def task_of(model: Model) -> Any:
     else:
         data, grey = ImageBlobs(4, getattr(model, "size", 32), 12, 6, 30.0, 0, 3), (0.5, 0.5, 0.5)
         problem = Classification(data, model, DirichletClass(5.0), C, Shuffled(7), mean=grey, std=grey)
-    return Tasks(HERE, torch.float64).get(replace(problem, partition_seed=1), 0)
+    return ClientSplits(HERE, torch.float64).get(replace(problem, partition_seed=1), 0)
 
 
 def module_of(task: Any, x: Tensor) -> nn.Module:
     """The record's module with the weights and statistics x [P], which PyTorch itself runs."""
     module: nn.Module = task.problem.model.module().double()
-    missing = module.load_state_dict(task.arena.layout.named(x.clone()), strict=False)
+    missing = module.load_state_dict(task.device_data.layout.named(x.clone()), strict=False)
     assert not missing.unexpected_keys
     assert all(key.endswith("num_batches_tracked") for key in missing.missing_keys)
     return module
@@ -118,12 +118,12 @@ def module_of(task: Any, x: Tensor) -> nn.Module:
 
 def flat(task: Any, module: nn.Module) -> Tensor:
     state = module.state_dict()
-    return torch.cat([state[name].flatten() for name in task.arena.layout.names])
+    return torch.cat([state[name].flatten() for name in task.device_data.layout.names])
 
 
 def plain(task: Any, x: Tensor, client: int, steps: int, rule: Rule) -> Tensor:
     """The end of a client's local run, by PyTorch's modules and optimiser."""
-    module, arena = module_of(task, x).train(), task.arena
+    module, arena = module_of(task, x).train(), task.device_data
     optimiser = torch.optim.SGD(module.parameters(), lr=LR, momentum=rule.momentum)
     anchor = [p.detach().clone() for p in module.parameters()]
     for batch in task.plan(client, steps, 4, 0):
@@ -153,7 +153,7 @@ def test_training_equals_pytorchs_modules(name: str, rule: str, strategy: str) -
 def test_logits_losses_and_gradients_equal_pytorchs_modules(name: str) -> None:
     """Evaluation uses running statistics, for one model and for a stack; gradients outside the local loop, too."""
     task = task_of(SMALL[name])
-    arena, start = task.arena, task.initial()
+    arena, start = task.device_data, task.initial()
     x = torch.stack([plain(task, start, client, 2, RULES["sgd"]) for client in range(C)])
     answers = evaluate(task, [Evaluate(x)])[0]
     alone = evaluate(task, [Evaluate(x[1:2])])[0]
@@ -178,9 +178,9 @@ def test_logits_losses_and_gradients_equal_pytorchs_modules(name: str) -> None:
 def test_servers_average_running_statistics_like_parameters() -> None:
     task = task_of(SMALL["norm"])
     experiment = Experiment({}, task.problem, System(Steps(2)), FedAvg(LR, momentum=0.9), Rounds(1))
-    run = prepare([experiment], [0], Tasks(HERE, torch.float64))[0]
+    run = prepare([experiment], [0], ClientSplits(HERE, torch.float64))[0]
     start = task.initial()
-    Cohort([run], Trainer()).run()
+    Scheduler([run], Trainer()).run()
     module = module_of(task, start)
     ends = []
     for client in range(C):
@@ -189,13 +189,15 @@ def test_servers_average_running_statistics_like_parameters() -> None:
         for batch in task.plan(client, 2, 0, 0):
             where = torch.from_numpy(batch[batch >= 0])
             optimiser.zero_grad()
-            nn.functional.cross_entropy(module(task.arena.train_x[where]), task.arena.train_y[where]).backward()
+            nn.functional.cross_entropy(
+                module(task.device_data.train_x[where]), task.device_data.train_y[where]
+            ).backward()
             optimiser.step()
         ends.append(flat(task, module))
     expected = sum(w * end for w, end in zip(task.weights, ends, strict=True))
     torch.testing.assert_close(run.state["x"], expected, **TOLERANCE)
-    named = task.arena.layout.named(run.state["x"])
-    statistics = [named[name] for name in task.arena.layout.buffers]
+    named = task.device_data.layout.named(run.state["x"])
+    statistics = [named[name] for name in task.device_data.layout.buffers]
     assert len(statistics) == 6
     assert all((s != (1.0 if i % 2 else 0.0)).all() for i, s in enumerate(statistics)), "they move"
 
@@ -207,7 +209,7 @@ def test_fingerprints_compare_what_is_trained(distance: str) -> None:
     env = Env(task, System(Steps(2)), 0)
     one, two = task.initial("one"), task.initial("two")
     moved = [one.clone(), two.clone()]
-    for name in task.arena.layout.buffers:
+    for name in task.device_data.layout.buffers:
         moved[0][task.blocks[name]] += 7.0
     start = Proposed(distance=distance)
     expected = start.distances([env.only_trained(two), env.only_trained(one)], env.trained)
@@ -245,7 +247,7 @@ def test_training_the_rows_that_are_read_equals_training_all(rule: str) -> None:
             end = plain(task, x, client, int(STEPS[client]), rules[rule])
             torch.testing.assert_close(x + sparse.rows[client], end, **TOLERANCE)
         plan = task.plan(client, int(STEPS[client]), 4, 0)
-        read = set(task.arena.train_x[torch.from_numpy(plan[plan >= 0])].flatten().tolist()) - {0}
+        read = set(task.device_data.train_x[torch.from_numpy(plan[plan >= 0])].flatten().tolist()) - {0}
         moved = sparse.rows[client][task.blocks["embedding.weight"]].view(500, 6).any(1).nonzero().flatten()
         assert set(moved.tolist()) == read, "the padding row stays"
 
@@ -308,7 +310,7 @@ def test_representations_are_what_the_last_layer_gets(model: Model, sample: tupl
 
 def test_initial_weights() -> None:
     """PyTorch's defaults; Kaiming by fan-out and zero last scales for residual networks; a zero padding row."""
-    layout: Any = task_of(ImageNetResNet(classes=4)).arena.layout
+    layout: Any = task_of(ImageNetResNet(classes=4)).device_data.layout
     x = layout.named(layout.initial(3))
     assert (x["layer1.0.bn2.weight"] == 0).all()
     assert (x["layer2.0.downsample.1.weight"] == 1).all()
@@ -316,7 +318,7 @@ def test_initial_weights() -> None:
     assert (x["bn1.running_var"] == 1).all()
     assert x["layer3.1.conv1.weight"].std().item() == pytest.approx((2 / (9 * 256)) ** 0.5, rel=0.02)
     assert x["fc.0.weight"].abs().max().item() == pytest.approx(512**-0.5, rel=0.01)
-    words = task_of(replace(SMALL["fasttext"], vocabulary=3000)).arena.layout
+    words = task_of(replace(SMALL["fasttext"], vocabulary=3000)).device_data.layout
     table = words.named(words.initial(3))["embedding.weight"]
     assert (table[0] == 0).all()
     assert table[1:].std().item() == pytest.approx(1, rel=0.05)

@@ -30,10 +30,10 @@ from reproduce.algorithms.session_starts import Average, Previous, Proposed, Ran
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import Tasks
+from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, Softmax
@@ -100,7 +100,7 @@ def test_sessions_of_three_groups_equal_the_plain_loop(scheme: str, kind: str, m
     }[kind]
     run = play(algorithm, start, replace(NETWORK, model=model), membership)
     network = Linear() if isinstance(model, Softmax) else TwoLayer()
-    plain = Plain(kind, run.env.task, network, turns(membership))
+    plain = Plain(kind, run.env.split, network, turns(membership))
     x, accuracy, alphas = plain.trajectory(scheme, R=3.0, sessions=6)
     np.testing.assert_allclose(run.state["x"].numpy(), x, rtol=0, atol=1e-10)
     assert accuracies(run) == pytest.approx(accuracy, abs=1e-9)
@@ -147,8 +147,8 @@ def test_before_the_first_run_every_client_has_a_random_model_of_its_own() -> No
             return super().train(jobs)
 
     experiment = Experiment({"algorithm": "a"}, NETWORK, System(work=Steps(3)), MOON, Rounds(1))
-    (run,) = prepare([experiment], [0], Tasks(settings(), torch.float64))
-    Cohort([run], Spy()).run()
+    (run,) = prepare([experiment], [0], ClientSplits(settings(), torch.float64))
+    Scheduler([run], Spy()).run()
     (rows,) = seen
     others = [run.env.initial(), run.env.initial("pilot"), *rows]
     assert len({row.numpy().tobytes() for row in others}) == 9
@@ -175,7 +175,7 @@ def test_the_gradient_of_the_term_equals_differences() -> None:
 def test_runs_with_and_without_the_term_share_batches(strategy: str) -> None:
     """Strengths and temperatures of their own, one that distils, one plain: each comes out as if trained alone."""
     problem = replace(NETWORK, model=Softmax(20, 10))
-    task = Tasks(settings(), torch.float64).get(problem, 3)
+    task = ClientSplits(settings(), torch.float64).get(problem, 3)
     far = torch.stack([task.initial("far", m) for m in range(7)])
     teacher = task.initial("teacher")
     rules = [
@@ -206,7 +206,7 @@ def test_groups_in_rotation() -> None:
 
 
 def test_sessions_are_evaluated_on_the_labels_that_their_clients_hold() -> None:
-    task = Tasks(settings(), torch.float64).get(NETWORK, 2)
+    task = ClientSplits(settings(), torch.float64).get(NETWORK, 2)
     assert sorted(set(task.labels("held:2,3,4").tolist())) == [3, 4, 5, 6]
     assert task.view("held:0,5").tolist() == task.view("labels:0,1,2,3,7,8,9").tolist()
     run = play(FedAvg(LR), Previous(), NETWORK, ROTATING, sessions=2)
@@ -219,14 +219,14 @@ def test_every_seed_is_evaluated_on_its_own_clients_labels() -> None:
     problem = replace(PROBLEM, partition=TwoShard(), clients=10)
     clock = Sessions(4, 2, Rotation((3, 3, 4)), (), Previous())
     experiment = Experiment({"algorithm": "a"}, problem, System(work=Steps(5)), FedAvg(LR), clock)
-    tasks = Tasks(settings(), torch.float64)
+    tasks = ClientSplits(settings(), torch.float64)
     together = prepare([experiment], [2, 3], tasks)
-    Cohort(together, Trainer()).run()
-    held = [set(run.env.task.labels("held:3,4,5").tolist()) for run in together]
+    Scheduler(together, Trainer()).run()
+    held = [set(run.env.split.labels("held:3,4,5").tolist()) for run in together]
     assert held[0] != held[1]
     for run in together:
         (alone,) = prepare([experiment], [run.seed], tasks)
-        Cohort([alone], Trainer()).run()
+        Scheduler([alone], Trainer()).run()
         assert accuracies(run) == accuracies(alone)
 
 

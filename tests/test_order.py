@@ -12,12 +12,12 @@ import torch
 
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import TopicTokens
-from reproduce.engine.cohort import Cohort
+from reproduce.engine.client_split import ClientSplit, ClientSplits
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.rule import Rule
+from reproduce.engine.scheduler import Scheduler
 from reproduce.engine.strategies import NAMED, choose
-from reproduce.engine.task import Task, Tasks
 from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.models.declared import MLP, ConvNet, FastText, ResNet, Softmax
 from reproduce.models.model import Model
@@ -30,17 +30,17 @@ RESNET = ResNet(1, 10, (4, 6), (1, 1))
 SOFTMAX = Softmax(64, 10)
 WORDS = FastText(40, 3, 4)
 C = 5
-TASKS = Tasks(settings())
+TASKS = ClientSplits(settings())
 
 
-def task_of(model: Model | None, seed: int) -> Task:
+def task_of(model: Model | None, seed: int) -> ClientSplit:
     if model is None:
         return TASKS.get(Quadratic(C, 3), seed)
     data = TopicTokens(4, 40, 12, 60, 5, 0) if model.embedding else "digits"
     return TASKS.get(Classification(data, model, IID(), clients=C, batches=Shuffled(10), train_samples=233), seed)
 
 
-def requests(model: Model | None, *rules: Rule) -> list[tuple[Task, Train]]:
+def requests(model: Model | None, *rules: Rule) -> list[tuple[ClientSplit, Train]]:
     """What a tick may hold for a model: two seeds, rates and starts that differ, all of `rules`; unequal steps."""
     found = []
     g = torch.Generator().manual_seed(1)
@@ -97,7 +97,7 @@ def test_permuted_requests_give_permuted_answers(strategy: str) -> None:
 
 def test_permuted_requests_of_a_cohort_and_requests_that_are_equal() -> None:
     """Training, gradients and evaluations in one turn; some are asked for twice, in tensors of their own."""
-    jobs: list[tuple[Task, Request]] = list(EVERYTHING[::3])
+    jobs: list[tuple[ClientSplit, Request]] = list(EVERYTHING[::3])
     for model in (None, SOFTMAX, CONV, RESNET):
         tasks = [task_of(model, seed) for seed in (0, 1)]
         jobs += [(task, Gradient(np.arange(C), task.initial(), 3)) for task in tasks]
@@ -105,7 +105,7 @@ def test_permuted_requests_of_a_cohort_and_requests_that_are_equal() -> None:
         # Nine models: a stack of eight, and one that is judged alone.
         jobs += [(tasks[0], Evaluate(torch.cat(points[i : i + 1 + i // 7]))) for i in range(8)]
     jobs += [(task, deepcopy(request)) for task, request in jobs[::4]]
-    check(Cohort([], Trainer()).execute, jobs)
+    check(Scheduler([], Trainer()).execute, jobs)
 
 
 def test_whether_two_teachers_are_one_tensor_does_not_matter() -> None:
@@ -117,7 +117,7 @@ def test_whether_two_teachers_are_one_tensor_does_not_matter() -> None:
         same(Trainer().train(jobs), Trainer().train(apart))
 
 
-def check(answer: Any, jobs: list[tuple[Task, Any]]) -> None:
+def check(answer: Any, jobs: list[tuple[ClientSplit, Any]]) -> None:
     straight = answer(jobs)
     stream = np.random.default_rng(3)
     for order in [np.arange(len(jobs))[::-1], *(stream.permutation(len(jobs)) for _ in range(3))]:

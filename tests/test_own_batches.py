@@ -15,8 +15,8 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Batches, Cyclic, Fixed, Indices, Shuffled, Walk, WithReplacement
 from reproduce.data.embedded import ImageBlobs
 from reproduce.declare.experiment import SCALES, Experiment
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.requests import Gradient
-from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
 from reproduce.models.declared import ImageNetResNet, NormConvNet, ResNet, Softmax
 from reproduce.models.model import Model
@@ -174,7 +174,7 @@ def test_a_test_sample_alone_is_named_before_any_training(test: int, size: int) 
 def test_a_gradient_of_one_sample_alone_is_named() -> None:
     data = ImageBlobs(4, 8, 20, 20, 9.0, 0, 3)
     for model, batch in ((STATIC, 1), (STATIC, 2), (LARGER, 1), (RUNNING, 1)):
-        task: Any = Tasks(settings()).get(Classification(data, model, IID(), 2, Shuffled(10)), 0)
+        task: Any = ClientSplits(settings()).get(Classification(data, model, IID(), 2, Shuffled(10)), 0)
         request = Gradient(np.arange(2), task.initial(), 0, batch)
         if (model, batch) == (STATIC, 1):
             with pytest.raises(UserError, match="no gradient of a single sample goes through layer4"):

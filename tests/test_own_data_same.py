@@ -21,7 +21,7 @@ from reproduce.data.load import of_record
 from reproduce.data.tokens import BytePairs
 from reproduce.data.userdata import bring
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.task import Tasks
+from reproduce.engine.client_split import ClientSplits
 from reproduce.errors import UserError
 from reproduce.models.declared import FastText, ResNet
 from reproduce.models.model import Model
@@ -37,11 +37,11 @@ from reproduce.systems import Steps, System
 @pytest.mark.parametrize("label", [3, -1, 2**40])
 def test_compiled_code_takes_no_label_that_is_no_class(kind: str, label: int) -> None:
     """Whoever gets past the check, or changes the labels later: the first look at them is not the last."""
-    tasks = Tasks(settings())
+    tasks = ClientSplits(settings())
     problem = Classification(BASE[kind], MODELS[kind], IID(), 3, Shuffled(8))
     experiment = Experiment({}, problem, System(work=Steps(3)), FedAvg(0.1), Rounds(2))
     run([experiment], tasks=tasks)
-    arena: Any = tasks.get(problem, 0).arena
+    arena: Any = tasks.get(problem, 0).device_data
     arena.train_y[7] = label
     with pytest.raises(UserError, match=r"labels that are not 0 \.\. 2, the classes of the model"):
         run([experiment], tasks=tasks)
@@ -89,7 +89,7 @@ def test_the_checksum_is_of_the_data_whatever_the_record_says() -> None:
     sums = [of_record(own(change, "table")).sha256 for change in changes]
     assert len(set(sums)) == len(changes)
     assert sums[0] == of_record(own(changes[0], "table", "under another name")).sha256
-    tasks = Tasks(settings())
+    tasks = ClientSplits(settings())
     tasks.get(Classification(own(changes[0], "table"), MODELS["table"], IID(), 3, Shuffled(8)), 0)
     assert list(tasks.provenance.values()) == sums[:1]
 
@@ -116,7 +116,7 @@ def evaluated(order: int, model: Model, data: Any = None, **more: Any) -> tuple[
     data = data or Reordered(4, 8, 40, 20, 30.0, 0, 1, order)
     problem = Classification(data, model, BalancedDirichlet(0.5), 4, Shuffled(10), evaluation_batch=8, **more)
     (played,) = run([Experiment({}, problem, System(work=Steps(3)), FedAvg(0.05), Rounds(2))])
-    return played.state["history"], played.env.task.labels("test").tolist()  # type: ignore[union-attr]
+    return played.state["history"], played.env.split.labels("test").tolist()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("more", [{}, {"test_samples": 40}, {"test_partition": True}])
@@ -183,11 +183,11 @@ def test_texts_that_are_none(change: Change, words: str) -> None:
 def of_texts(tokenizer: BytePairs) -> Any:
     pytest.importorskip("tokenizers")
     problem = Classification(OwnTexts("it", "text"), FastText(300, 2, 3), IID(), 3, Shuffled(8), tokenizer=tokenizer)
-    return Tasks(settings()).get(problem, 0)
+    return ClientSplits(settings()).get(problem, 0)
 
 
 def test_own_texts_are_cut_and_what_is_cut_is_checked() -> None:
     CHANGES["it texts"] = CHANGES["it"] = lambda parts: None
-    assert of_texts(BytePairs(300, 8)).arena.train_x.shape == (60, 8)
+    assert of_texts(BytePairs(300, 8)).device_data.train_x.shape == (60, 8)
     with pytest.raises(UserError, match=r"the tokens of OwnTexts: test_x has token ids outside 0 \.\. 299"):
         of_texts(WrongPairs(300, 8))

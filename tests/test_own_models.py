@@ -14,9 +14,9 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate
-from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
 from reproduce.models.graph import graph_of, kept
 from reproduce.models.lower import lowered
@@ -59,7 +59,7 @@ def plainly(task: Any, asks: bool) -> tuple[nn.Module, float]:
 
     asks: does it ask for gradients in evaluation?
     """
-    loss, arena = nn.functional.cross_entropy, task.arena
+    loss, arena = nn.functional.cross_entropy, task.device_data
     whole: nn.Module = task.problem.model.module(SEED)
     whole = whole.float()._apply(lambda t: t.double() if t.is_floating_point() else t)
     for r in range(ROUNDS):
@@ -93,7 +93,7 @@ def vector(module: nn.Module) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("name", [*TRACED, *DROPPED, *ALONE])
 def test_it_trains_as_plain_torch_does(name: str) -> None:
-    tasks, e = Tasks(settings(), torch.float64), experiment(network(name))
+    tasks, e = ClientSplits(settings(), torch.float64), experiment(network(name))
     assert (e.problem.model.kind == "alone") == (name in ALONE)
     (played,) = run([e], (SEED,), torch.float64, tasks=tasks)
     assert played.state["status"] == "ok"
@@ -138,7 +138,7 @@ def test_what_starts_anew_in_every_local_run_is_said(capsys: pytest.CaptureFixtu
 def test_a_batch_of_one_is_refused_before_any_training() -> None:
     e = experiment(network("BN1(12)"))
     with pytest.raises(UserError, match="leave one of them alone in a batch, of which 2 of the network"):
-        Tasks(settings()).get(replace(e.problem, batches=Fixed(1)), 0)
+        ClientSplits(settings()).get(replace(e.problem, batches=Fixed(1)), 0)
 
 
 def test_another_file_is_another_declaration(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

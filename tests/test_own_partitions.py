@@ -16,8 +16,8 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Batches, Cyclic, Fixed, Shuffled, Walk, WithReplacement
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.requests import Gradient
-from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import Head
@@ -59,7 +59,7 @@ def test_who_has_no_samples_does_nothing(batches: Batches, work: Work) -> None:
 
 def test_who_has_no_samples_has_no_gradient() -> None:
     """FedLin and optimal sampling ask all clients for one: it is zero."""
-    idle: Any = Tasks(settings()).get(experiment((*HALVES, ()), 3, Fixed(8), Steps(4)).problem, 0)
+    idle: Any = ClientSplits(settings()).get(experiment((*HALVES, ()), 3, Fixed(8), Steps(4)).problem, 0)
     rows = idle.gradients(Gradient(np.arange(3), idle.initial(), 0))
     assert rows.any(1).tolist() == [True, True, False]
     assert torch.equal(rows[:2], idle.gradients(Gradient(np.arange(2), idle.initial(), 0)))
@@ -124,7 +124,7 @@ def split(given: Split, cls: type = Own, test: Split = fair, wrap: Any = None, s
     problem = Classification(
         "digits", Softmax(64, 10), partition, 4, Shuffled(8), train_samples=DATA, test_partition=local
     )
-    tasks = Tasks(settings())
+    tasks = ClientSplits(settings())
     return [tasks.get(problem, seed) for seed in seeds]
 
 
@@ -140,7 +140,7 @@ TAKEN: list[tuple[str, Split]] = [
 @pytest.mark.parametrize("given", [row[1] for row in TAKEN], ids=[row[0] for row in TAKEN])
 def test_numbers_of_samples_in_another_form_are_the_same_split(given: Split) -> None:
     (task,) = split(given)
-    assert all(map(np.array_equal, task.indices, fair(task.arena.labels, 4, 0)))
+    assert all(map(np.array_equal, task.indices, fair(task.device_data.labels, 4, 0)))
     assert {part.dtype for part in task.indices} == {np.dtype(np.int64)}
 
 
@@ -254,7 +254,7 @@ def test_a_split_that_ignores_its_seed_says_so(capsys: pytest.CaptureFixture[str
 
 def test_the_split_is_part_of_what_a_checkpoint_is_of() -> None:
     """Another process may order a set of words otherwise: it does not go on with what this one began."""
-    one, two = (split(given)[0].arena.checksums for given in (fair, lambda y, c, s: fair(y, c, s)[::-1]))
+    one, two = (split(given)[0].device_data.checksums for given in (fair, lambda y, c, s: fair(y, c, s)[::-1]))
     assert one.keys() == two.keys()
     assert [name for name in one if one[name] != two[name]] == ["Own(name='it') of 4 clients, seed 0"]
 

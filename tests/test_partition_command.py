@@ -15,7 +15,7 @@ import pytest
 from test_partition_file import digits, problem_of
 
 from reproduce.__main__ import main
-from reproduce.engine.task import Tasks
+from reproduce.engine.client_split import ClientSplits
 from reproduce.partitions.named import IID
 from reproduce.partitions.split import split
 from reproduce.report.partition import holdings
@@ -28,9 +28,9 @@ def test_the_table_against_a_plain_count(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["partition", "fedagrac-steps", "--scale", "smoke"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split() == ["CLIENT", "SAMPLES", "CLASSES", "LARGEST", "SHARE", "ENTROPY", "TEST"]
-    task = Tasks(settings()).get(problem_of("fedagrac-steps"), 0)
+    task = ClientSplits(settings()).get(problem_of("fedagrac-steps"), 0)
     for client, (part, line) in enumerate(zip(task.indices, lines, strict=False)):
-        series = pd.Series(task.arena.labels[part]).value_counts(normalize=True)
+        series = pd.Series(task.device_data.labels[part]).value_counts(normalize=True)
         entropy = -(series * np.log2(series)).sum()
         assert line.split() == [
             str(client), f"{len(part):,}", str(len(series)), str(series.idxmax()), f"{series.max():.1%}",

@@ -19,7 +19,7 @@ from reproduce.__main__ import main
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import ImageBlobs
 from reproduce.data.load import load
-from reproduce.engine.task import Tasks
+from reproduce.engine.client_split import ClientSplits
 from reproduce.models.declared import ResNet, Softmax
 from reproduce.papers import artifacts
 from reproduce.partitions import exported
@@ -61,7 +61,7 @@ def test_the_file_has_what_the_engine_trains_on(problem: Any, tmp_path: Path) ->
     """Of every declared partition: the clients' samples in their order, of the test set too."""
     file = tmp_path / "who.parquet"
     write(problem, file, 5)
-    task, rows = Tasks(settings()).get(problem, 5), pd.read_parquet(file)
+    task, rows = ClientSplits(settings()).get(problem, 5), pd.read_parquet(file)
     for part, parts in (("train", task.indices), ("test", task.test_indices)):
         mine = rows[rows["part"] == part] if "part" in rows else rows[[part == "train"] * len(rows)]
         places = mine["position" if "position" in rows else "index"].to_numpy()
@@ -72,11 +72,11 @@ def test_the_file_has_the_order_of_the_data_set_where_a_problem_uses_a_subset(tm
     problem = digits(CappedDirichlet(1.0, None), train_samples=300, test_samples=90, test_partition=True)
     file, data = tmp_path / "who.parquet", load("digits", settings())
     write(problem, file)
-    table, task = pd.read_parquet(file), Tasks(settings()).get(problem, 0)
+    table, task = pd.read_parquet(file), ClientSplits(settings()).get(problem, 0)
     assert list(table.columns) == ["part", "client", "index", "position", "label"]
     for part, x, y, parts, features in (
-        ("train", data.train_x, data.train_y, task.indices, task.arena.train_x),
-        ("test", data.test_x, data.test_y, task.test_indices, task.arena.test_x),
+        ("train", data.train_x, data.train_y, task.indices, task.device_data.train_x),
+        ("test", data.test_x, data.test_y, task.test_indices, task.device_data.test_x),
     ):
         rows = table[table["part"] == part]
         assert rows["label"].tolist() == y[rows["index"]].tolist()
@@ -167,11 +167,13 @@ def test_of_own_images_test_indices_are_those_that_are_evaluated(samples: int, t
     problem = Classification(
         Own(), model, BalancedDirichlet(0.5), 2, Shuffled(8), test_samples=samples, test_partition=True
     )
-    file, task = tmp_path / "who.parquet", Tasks(settings()).get(problem, 0)
+    file, task = tmp_path / "who.parquet", ClientSplits(settings()).get(problem, 0)
     found = write(problem, file)
     used = found.used[1]
     assert used.tolist() != sorted(used.tolist())
-    assert np.array_equal(found.data.test_x[used].transpose(0, 3, 1, 2) / np.float32(255), task.arena.test_x.numpy())
+    assert np.array_equal(
+        found.data.test_x[used].transpose(0, 3, 1, 2) / np.float32(255), task.device_data.test_x.numpy()
+    )
     assert same(found.parts[1], task.test_indices)
 
 

@@ -16,10 +16,10 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment, Panel
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.kernels import library
 from reproduce.engine.machine import set_cuda_arithmetic
 from reproduce.engine.requests import Train
-from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, ConvNet, ResNet, Softmax
@@ -41,8 +41,8 @@ RESNET = ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)
 def train(model: Model, trainer: Trainer, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """Updates [3, P] of three clients after 2, 3 and 1 steps."""
     problem = Classification("digits", model, IID(), clients=5, batches=Shuffled(10), train_samples=233)
-    task = Tasks(settings(), dtype).get(problem, 3)
-    assert isinstance(task, ClassificationTask)
+    task = ClientSplits(settings(), dtype).get(problem, 3)
+    assert isinstance(task, ClassificationSplit)
     request = Train(np.arange(3), np.array([2, 3, 1]), task.initial(), 0.05, 0)
     return trainer.train([(task, request)])[0].rows
 

@@ -18,12 +18,12 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.engine import cohort, threads, trainer
-from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine import scheduler, threads, trainer
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.kernels import library
 from reproduce.engine.machine import peak_memory
 from reproduce.engine.requests import Train
-from reproduce.engine.task import Tasks
+from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
@@ -45,7 +45,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every chunk takes one second; evaluations take none."""
     ticks = itertools.count()
     monkeypatch.setattr(threads.time, "thread_time", lambda: float(next(ticks)))
-    monkeypatch.setattr(cohort, "process_time", lambda: 0.0)
+    monkeypatch.setattr(scheduler, "process_time", lambda: 0.0)
 
 
 def spent(*experiments: Experiment) -> tuple[list[float], int]:
@@ -59,7 +59,7 @@ def spent(*experiments: Experiment) -> tuple[list[float], int]:
             return super()._call(*args)
 
     worker = Counting(strategy="stacked")
-    played = Cohort(prepare(experiments, [0], Tasks(settings())), worker)
+    played = Scheduler(prepare(experiments, [0], ClientSplits(settings())), worker)
     played.run()
     return played.cpu, chunks
 
@@ -87,7 +87,7 @@ def test_threads_that_train_parts_of_a_chunk_are_paid_once(
     """A thread's clock ticks whenever it is read: at both ends of the chunk, and of each of its two parts."""
     ticks: dict[int, Iterator[int]] = defaultdict(itertools.count)
     monkeypatch.setattr(threads.time, "thread_time", lambda: float(next(ticks[threading.get_ident()])))
-    task = Tasks(settings()).get(replace(DIGITS, clients=10), 0)
+    task = ClientSplits(settings()).get(replace(DIGITS, clients=10), 0)
     request = Train(np.arange(10), np.full(10, 2), task.initial(), 0.1, 0)
     assert trainer.Trainer(workers, strategy="kernel").train([(task, request)])[0].took == pytest.approx(seconds)
 

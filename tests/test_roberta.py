@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import TopicTokens
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
-from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.ops import One, Stacked
 from reproduce.models.roberta import EarlyExitsRoBERTa, RoBERTa
@@ -229,7 +229,7 @@ ADAMW = Rule(betas=(0.9, 0.95))
 def task_of(model: RoBERTa) -> Any:
     data = TopicTokens(4, 50, 14, 12, 6, 0)
     problem = Classification(data, replace(model, padding=0), DirichletClass(5.0), C, Shuffled(7), partition_seed=1)
-    return Tasks(HERE, torch.float64).get(problem, 0)
+    return ClientSplits(HERE, torch.float64).get(problem, 0)
 
 
 @pytest.mark.parametrize("strategy", ["reference", "stacked", "sequential"])
@@ -247,16 +247,16 @@ def test_local_training_equals_the_librarys(rule: Rule, strategy: str) -> None:
         optimiser = make(found.parameters(), lr=LR)
         for batch in task.plan(client, int(STEPS[client]), 4, 0):
             where = torch.from_numpy(batch[batch >= 0])
-            logits = answer(found, task.arena.train_x[where], 0)
+            logits = answer(found, task.device_data.train_x[where], 0)
             optimiser.zero_grad()
-            nn.functional.cross_entropy(logits, task.arena.train_y[where]).backward()
+            nn.functional.cross_entropy(logits, task.device_data.train_y[where]).backward()
             optimiser.step()
         end = torch.cat(
             [found.state_dict()[n if n in found.state_dict() else f"roberta.{n}"].flatten() for n in model.shapes]
         )
         torch.testing.assert_close(x + update[client], end, rtol=0, atol=1e-9)
         unread = torch.ones(60, dtype=torch.bool)
-        unread[task.arena.train_x[torch.from_numpy(task.indices[client])].unique()] = False
+        unread[task.device_data.train_x[torch.from_numpy(task.indices[client])].unique()] = False
         rows = layout_of(model).named(update[client])["embeddings.word_embeddings.weight"]
         assert unread.any()
         assert not rows[unread].any(), "words that no batch has do not move, to the bit"
@@ -280,7 +280,7 @@ def test_stacks_train_as_clients_alone(name: str, dropout: float) -> None:
         models = tuple(replace(m, padding=0, dropout=dropout) for m in rule.inner.models)
         rule = replace(rule, inner=OrderedDropout(models))
     task = task_of(replace(model, dropout=dropout))
-    task.arena.train_x[0] = 5  # the longest of all, in case that it fills up short batches
+    task.device_data.train_x[0] = 5  # the longest of all, in case that it fills up short batches
     x, thresholds = task.initial(), torch.full((C, len(task.problem.model.shapes)), 0.01, dtype=torch.float64)
     request = Train(np.arange(C), np.array([3, 5, 3]), x, LR, 6, rule, thresholds=thresholds if rule.mask else None)
     kinds = ("stacked", "sequential", "reference")

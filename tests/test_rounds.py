@@ -16,9 +16,9 @@ from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic, Shuffled
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Run
+from reproduce.engine.client_split import Env
 from reproduce.engine.requests import Train, Trained
-from reproduce.engine.task import Env
+from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, Softmax
 from reproduce.partitions.named import IID

@@ -19,9 +19,9 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Run
+from reproduce.engine.client_split import ClientSplits, Env
 from reproduce.engine.requests import Train
-from reproduce.engine.task import Env, Tasks
+from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import NormConvNet
@@ -98,14 +98,14 @@ def test_after_a_round_they_are_the_mean_of_those_that_were_heard(
     monkeypatch.setattr(Trainer, "train", noted)
     (played,) = run([experiment(ALGORITHMS[name], system, Rounds(1))], dtype=torch.float64)
     monkeypatch.undo()
-    env = Env(Tasks(settings(), torch.float64).get(PROBLEM, 0), system, 0)
+    env = Env(ClientSplits(settings(), torch.float64).get(PROBLEM, 0), system, 0)
     arrived = system.link.arrived(0, 0, C)
     total, weights = 0.0, 0.0
     for _, request in asked:
-        alone = Trainer(strategy="reference").train([(env.task, replace(request, weights=None))])[0]
+        alone = Trainer(strategy="reference").train([(env.split, replace(request, weights=None))])[0]
         for row, client in enumerate(request.clients.tolist()):
             start = request.start if request.start.dim() == 1 else request.start[row]
-            weight = len(env.task.indices[client]) * bool(arrived[client])  # type: ignore[union-attr]
+            weight = len(env.split.indices[client]) * bool(arrived[client])  # type: ignore[union-attr]
             total = total + weight * (start + alone.updates[row]).numpy()[STATISTICS] if weight else total
             weights += weight
     assert weights

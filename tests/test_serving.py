@@ -16,13 +16,13 @@ import torch
 from reproduce.data.batches import Cyclic
 from reproduce.data.embedded import TopicTokens
 from reproduce.engine import cost, strategies
+from reproduce.engine.client_split import ClientSplit, ClientSplits, QuadraticSplit
 from reproduce.engine.kernels import compiled, library
 from reproduce.engine.layout import layout_of
 from reproduce.engine.rates import ASSUMED
 from reproduce.engine.requests import PLAIN, Train, asked
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
 from reproduce.engine.strategies import NAMED, TABLE, Demand
-from reproduce.engine.task import QuadraticTask, Task, Tasks
 from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, ConvNet, EarlyExits, FastText, ResNet, Softmax
@@ -48,13 +48,13 @@ EXITS = EarlyExits(1, 10, (4, 6), (1, 2), stem_stride=2, exits=(1, 2, 3))
 NARROW = OrderedDropout(tuple(ResNet(1, 10, widths, (1, 1), stem_stride=2) for widths in ((1, 2), (2, 3), (4, 6))))
 
 
-def task_of(model: Model | None) -> Task:
+def task_of(model: Model | None) -> ClientSplit:
     if model is None:
         hessians = tuple(((1.0 + 0.1 * m, 0.2), (0.2, 2.0)) for m in range(C))
-        return Tasks(settings()).get(Quadratic(C, 2, hessians=hessians, start=(1.0, -2.0)), 3)
+        return ClientSplits(settings()).get(Quadratic(C, 2, hessians=hessians, start=(1.0, -2.0)), 3)
     data = TopicTokens(4, 40, 12, 60, 5, 0) if model.embedding else "digits"
     problem = Classification(data, model, IID(), clients=C, batches=Cyclic(10), train_samples=233)
-    return Tasks(settings(), torch.float64).get(problem, 3)
+    return ClientSplits(settings(), torch.float64).get(problem, 3)
 
 
 def random(*shape: int) -> torch.Tensor:
@@ -98,7 +98,7 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
     return found[name]
 
 
-def requests(strategy: str, name: str) -> list[tuple[Task, Train]]:
+def requests(strategy: str, name: str) -> list[tuple[ClientSplit, Train]]:
     model, submodel = MODELS[strategy]
     other = FastText(40, 9, 4) if strategy == "sparse" else MLP(64, 9, 10)
     task = task_of(other if name == "model" and model else model)
@@ -110,7 +110,7 @@ def requests(strategy: str, name: str) -> list[tuple[Task, Train]]:
     ]
 
 
-def plain_loop(task: QuadraticTask, r: Train) -> list[np.ndarray]:
+def plain_loop(task: QuadraticSplit, r: Train) -> list[np.ndarray]:
     """Updates, mean and first gradients of local runs on quadratics, client by client, in NumPy."""
     rule, parts = r.rule, []
     for row, client in enumerate(r.clients):
@@ -118,7 +118,7 @@ def plain_loop(task: QuadraticTask, r: Train) -> list[np.ndarray]:
         def own(value: Any, row: int = row) -> Any:
             return value[row] if np.ndim(value) > (isinstance(value, torch.Tensor)) else value
 
-        e, h = task.arena.e[client].numpy(), np.array(task.problem.hessians[client])
+        e, h = task.device_data.e[client].numpy(), np.array(task.problem.hessians[client])
         start = own(r.start).numpy()
         anchor = start if r.anchor is None else own(r.anchor).numpy()
         correction = 0 if r.correction is None else own(r.correction).numpy()
@@ -132,8 +132,8 @@ def plain_loop(task: QuadraticTask, r: Train) -> list[np.ndarray]:
     return [update if r.weights is None else r.weights.numpy() @ update, mean, first]
 
 
-def expected(task: Task, request: Train) -> list[Any]:
-    if isinstance(task, QuadraticTask):
+def expected(task: ClientSplit, request: Train) -> list[Any]:
+    if isinstance(task, QuadraticSplit):
         return [torch.from_numpy(part) for part in plain_loop(task, request)]
     answer = Trainer(strategy="reference").train([(task, request)])[0]
     return [answer.rows, answer.mean_gradient, answer.first_gradient]

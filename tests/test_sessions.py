@@ -23,8 +23,8 @@ from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment, check_values
-from reproduce.engine.cohort import Cohort, Run, prepare
-from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
+from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
@@ -53,12 +53,14 @@ def clock(start: Start, **changes: Any) -> Sessions:
     return replace(Sessions(S, T, Alternating(2, N), VIEWS, start, P, FLOOR), **changes)
 
 
-def play(algorithm: FedAvg, start: Start, tasks: Tasks | None = None, **changes: Any) -> tuple[Run, ClassificationTask]:
-    tasks = tasks or Tasks(settings(), torch.float64)
+def play(
+    algorithm: FedAvg, start: Start, tasks: ClientSplits | None = None, **changes: Any
+) -> tuple[Run, ClassificationSplit]:
+    tasks = tasks or ClientSplits(settings(), torch.float64)
     experiment = Experiment({"algorithm": "a"}, PROBLEM, System(work=Steps(K)), algorithm, clock(start, **changes))
     (run,) = play_all([experiment], [2], tasks=tasks)
     task = tasks.get(PROBLEM, 2)
-    assert isinstance(task, ClassificationTask)
+    assert isinstance(task, ClassificationSplit)
     return run, task
 
 
@@ -129,7 +131,7 @@ def latest(run: Run, R: float, count: int) -> dict[str, float]:
 
 def test_schemes_coincide_until_there_are_two_models_to_mix() -> None:
     """Through session P + 1 the curves are equal to the bit, afterwards they are not."""
-    tasks = Tasks(settings())
+    tasks = ClientSplits(settings())
     curves = {name: values(play(ALGORITHMS["fedavg"], start, tasks)[0], "accuracy") for name, start in STARTS.items()}
     end = (P + 2) * T
     for name in ("average", "proposed", "random_pilot"):
@@ -202,9 +204,9 @@ def counted(pairs: Sequence[tuple[FedAvg, Start]], seeds: Sequence[int] = (2,)) 
     experiments = [
         Experiment({"algorithm": str(i)}, PROBLEM, System(Steps(K)), a, clock(s)) for i, (a, s) in enumerate(pairs)
     ]
-    cohort = Cohort(prepare(experiments, seeds, Tasks(settings())), Trainer())
-    cohort.run()
-    return list(cohort.runs), cohort.shared
+    scheduler = Scheduler(prepare(experiments, seeds, ClientSplits(settings())), Trainer())
+    scheduler.run()
+    return list(scheduler.runs), scheduler.shared
 
 
 def graph(algorithm: FedAvg, start: Start, seed: int) -> set[tuple[Any, ...]]:
@@ -243,7 +245,7 @@ def test_points_of_a_sweep_over_r_share_all_until_they_differ() -> None:
 
 
 def test_a_diverged_run_ends_and_says_so() -> None:
-    run, _ = play(FedAvg(3e38, momentum=MOMENTUM), Previous(), Tasks(settings()))
+    run, _ = play(FedAvg(3e38, momentum=MOMENTUM), Previous(), ClientSplits(settings()))
     assert run.state["status"] == "diverged"
     assert run.state["round"] == P * T + 1
     assert list(values(run, "accuracy")) == [0]
@@ -252,7 +254,7 @@ def test_a_diverged_run_ends_and_says_so() -> None:
 def test_a_fingerprint_that_diverged_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its distances are not numbers; the sessions before have their results."""
     monkeypatch.setattr(Proposed, "_distance", lambda *_: math.nan)
-    run, _ = play(FedAvg(LR, momentum=MOMENTUM), Proposed(), Tasks(settings()))
+    run, _ = play(FedAvg(LR, momentum=MOMENTUM), Proposed(), ClientSplits(settings()))
     assert run.state["status"] == "diverged"
     assert run.state["round"] == (P + 1) * T
     assert len(values(run, "accuracy")) == T + 1

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from reproduce.data.batches import Shuffled, Walk, permutations
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.kernels import library, shuffle
 from reproduce.engine.kernels.shuffle import permuted
 from reproduce.engine.requests import Train
 from reproduce.engine.stacking import Plans, Slot
-from reproduce.engine.task import Tasks
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
@@ -56,10 +56,10 @@ def test_permutations_are_those_of_numpy(key: Key) -> None:
 def test_plans_are_the_same_with_and_without_a_compiler(batches: Shuffled, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of slots of several seeds and clients, drawn together and one at a time."""
     problem = Classification("digits", Softmax(64, 10), IID(), 3, batches, train_samples=331)
-    tasks = [Tasks(settings()).get(problem, seed) for seed in (0, 1)]
+    tasks = [ClientSplits(settings()).get(problem, seed) for seed in (0, 1)]
     request = Train(np.arange(3), np.array([6, 3, 1]), tasks[0].initial(), 0.1, 2)
     slots = [Slot(task, request, row) for task in tasks for row in range(3)]
-    plain = [batches.plan(s.task.indices[s.client], s.steps, *s.key, 0) for s in slots]
+    plain = [batches.plan(s.split.indices[s.client], s.steps, *s.key, 0) for s in slots]
     together, apart = Plans().all(slots), [Plans().get(slot) for slot in slots]
     monkeypatch.setattr(shuffle, "exact", lambda source: None)
     for others in (together, apart, Plans().all(slots)):

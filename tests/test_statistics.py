@@ -19,9 +19,9 @@ from reproduce.algorithms.session_starts import Proposed, RandomPilot
 from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Cyclic, Fixed
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits, Env
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import ClassificationTask, Env, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import NormConvNet
 from reproduce.partitions.named import IID
@@ -43,9 +43,9 @@ def problem(model: NormConvNet) -> Classification:
 
 def world(model: NormConvNet) -> tuple[Env, torch.Tensor]:
     """An environment, and where in the flat vector the running statistics are."""
-    task = Tasks(settings(), torch.float64).get(problem(model), 3)
-    assert isinstance(task, ClassificationTask)
-    layout = task.arena.layout
+    task = ClientSplits(settings(), torch.float64).get(problem(model), 3)
+    assert isinstance(task, ClassificationSplit)
+    layout = task.device_data.layout
     where = [n.endswith((".running_mean", ".running_var")) for n in layout.names]
     return Env(task, System(work=Steps(3)), 3), torch.tensor(np.repeat(where, layout.sizes))
 
@@ -56,7 +56,7 @@ def world(model: NormConvNet) -> tuple[Env, torch.Tensor]:
 def test_models_that_stand_still_are_evaluated_batch_by_batch(kind: str, strategy: str, normalisation: Any) -> None:
     """In stacks, too, which here are of clients with equal batches: a model sees one client's batch at a time."""
     env, _ = world(net(normalisation))
-    task = env.task
+    task = env.split
     far = torch.stack([task.initial("far", m) for m in range(C)])
     rule, more = {
         "contrast": (Rule(momentum=0.5, contrast=2.0, temperature=0.4), {"previous": far}),
@@ -94,7 +94,7 @@ def as_released(
     models = []
     for row in (start, start, past):
         model = Plain().double()
-        found = model.load_state_dict(task.arena.layout.named(row.clone()), strict=False)
+        found = model.load_state_dict(task.device_data.layout.named(row.clone()), strict=False)
         assert not found.unexpected_keys
         assert all(key.endswith("num_batches_tracked") for key in found.missing_keys)
         models.append(model)
@@ -102,7 +102,7 @@ def as_released(
     sgd = torch.optim.SGD(model.parameters(), 0.1, momentum=0.5)
     mine = task.indices[client]
     for k in range(steps):
-        x, y = (t[mine[10 * k : 10 * k + 10]] for t in (task.arena.train_x, task.arena.train_y))
+        x, y = (t[mine[10 * k : 10 * k + 10]] for t in (task.device_data.train_x, task.device_data.train_y))
         z = model.features(x)
         loss = F.cross_entropy(model.fc2(z), y)
         z = model.features(x) if passes == 2 else z
@@ -112,7 +112,7 @@ def as_released(
         loss.backward()
         sgd.step()
     end = model.state_dict()
-    return torch.cat([end[name].flatten() for name in task.arena.layout.names]) - start
+    return torch.cat([end[name].flatten() for name in task.device_data.layout.names]) - start
 
 
 @pytest.mark.parametrize("strategy", ["stacked", "sequential", "reference"])
@@ -120,7 +120,7 @@ def as_released(
 def test_a_second_pass_moves_running_statistics_twice(passes: int, strategy: str) -> None:
     """Five steps, the last of them on a short batch, against PyTorch's modules and optimiser."""
     still = replace(net(), dropout=0.0)
-    task: Any = Tasks(settings(), torch.float64).get(replace(problem(still), batches=Fixed(10)), 3)
+    task: Any = ClientSplits(settings(), torch.float64).get(replace(problem(still), batches=Fixed(10)), 3)
     far = torch.stack([task.initial("far", m) for m in range(C)])
     rule = Moon(0.1, momentum=0.5, mu=2.0, temperature=0.4, second_pass=passes == 2).rule()
     request = Train(np.arange(C), np.full(C, 5), task.initial(), 0.1, 1, rule, previous=far)
@@ -134,12 +134,12 @@ def test_a_second_pass_moves_running_statistics_twice(passes: int, strategy: str
 def test_without_dropout_before_the_features_a_second_pass_moves_nothing_else() -> None:
     """One step: the parameters end where they do without it, the running statistics get 0.19 of the batch for 0.1."""
     env, statistics = world(net())
-    far = env.task.initial("far")
+    far = env.split.initial("far")
     moved = []
     for twice in (False, True):
         rule = Moon(0.1, second_pass=twice).rule()
         request = Train(np.arange(C), np.ones(C, dtype=np.int64), env.initial(), 0.1, 1, rule, previous=far)
-        moved.append(Trainer().train([(env.task, request)])[0].rows)  # type: ignore[list-item]
+        moved.append(Trainer().train([(env.split, request)])[0].rows)  # type: ignore[list-item]
     once, twice_moved = moved
     torch.testing.assert_close(twice_moved[:, ~statistics], once[:, ~statistics], rtol=0, atol=1e-12)
     torch.testing.assert_close(twice_moved[:, statistics], 1.9 * once[:, statistics], rtol=0, atol=1e-12)
@@ -159,7 +159,7 @@ def test_the_momentum_of_fedacg_covers_statistics_or_leaves_them_alone(with_stat
         request = next(play)
         look = torch.from_numpy(np.where(statistics, 0.8 * with_statistics, 0.8))
         torch.testing.assert_close(request.start, x + look * m, rtol=0, atol=1e-12)
-        trained = Trainer().train([(env.task, request)])[0]  # type: ignore[list-item]
+        trained = Trainer().train([(env.split, request)])[0]  # type: ignore[list-item]
         m = look * m + trained.sums[0]
         with pytest.raises(StopIteration):
             play.send(trained)
@@ -172,7 +172,7 @@ def test_the_released_scaffold_moves_statistics_by_its_step_too() -> None:
     algorithm = ScaffoldAsReleased(0.1)
     state: dict[str, Any] = {"x": env.initial(), "work": 0.0}
     play = algorithm.round(env, state, observe(env, algorithm, 0, np.zeros(C, dtype=np.int64)))
-    trained = Trainer().train([(env.task, next(play))])[0]  # type: ignore[list-item]
+    trained = Trainer().train([(env.split, next(play))])[0]  # type: ignore[list-item]
     with pytest.raises(StopIteration):
         play.send(trained)
     moved = (state["x"] - env.initial())[statistics]
@@ -201,13 +201,13 @@ def test_fingerprints_are_of_parameters_and_mixtures_of_everything(distance: str
 
 def test_a_random_pilot_is_of_the_factory_or_random_all_through(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a model starts from stored weights the two differ; the pilot sessions are skipped either way."""
-    random = ClassificationTask.initial
-    monkeypatch.setattr(ClassificationTask, "initial", lambda task, *key: random(task, *key) + 1)
+    random = ClassificationSplit.initial
+    monkeypatch.setattr(ClassificationSplit, "initial", lambda task, *key: random(task, *key) + 1)
     for model, offset in (("factory", 1), ("fully_random", 0)):
         clock = Sessions(3, 2, Alternating(2, C // 2), start=RandomPilot(model=model))
         experiment = Experiment({"a": 0}, problem(net()), System(work=Steps(3)), FedAvg(0.1), clock)
         (played,) = run([experiment], [3], torch.float64)
-        pilot = played.env.task.arena.layout.initial(3, "pilot").double() + offset  # type: ignore[union-attr]
+        pilot = played.env.split.device_data.layout.initial(3, "pilot").double() + offset  # type: ignore[union-attr]
         assert fingerprint(played, pilot).equal(played.state["fingerprints"][0])
 
 
@@ -218,5 +218,5 @@ def fingerprint(played: Any, pilot: torch.Tensor) -> torch.Tensor:
     now = observe(env, algorithm, clock.sessions * clock.rounds + 1, np.zeros(C, dtype=np.int64))
     play = algorithm.round(env, state, replace(now, members=clock.membership.members(1), lr=algorithm.lr / 2))
     with pytest.raises(StopIteration):
-        play.send(Trainer().train([(env.task, next(play))])[0])
+        play.send(Trainer().train([(env.split, next(play))])[0])
     return env.only_trained(state["x"] - pilot)

@@ -9,9 +9,9 @@ import torch
 from reproduce.data.batches import Cyclic, Shuffled, WithReplacement
 from reproduce.data.embedded import GaussianClasses
 from reproduce.engine import local
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, ConvNet, ResNet, Softmax
 from reproduce.models.model import Model
@@ -22,15 +22,15 @@ from reproduce.settings import Settings, settings
 STEPS = np.array([3, 7, 1, 0, 5])
 
 
-def task_of(model: Model, batches: object) -> ClassificationTask:
+def task_of(model: Model, batches: object) -> ClassificationSplit:
     data = GaussianClasses(2, 64, 130, 20, 1.0, 0) if getattr(model, "classes", 10) == 2 else "digits"
     problem = Classification(data, model, IID(), clients=5, batches=batches, train_samples=233)
-    task = Tasks(settings(), torch.float64).get(problem, 3)
-    assert isinstance(task, ClassificationTask)
+    task = ClientSplits(settings(), torch.float64).get(problem, 3)
+    assert isinstance(task, ClassificationSplit)
     return task
 
 
-def request(task: ClassificationTask, rule: Rule, steps: np.ndarray = STEPS, **changes: object) -> Train:
+def request(task: ClassificationSplit, rule: Rule, steps: np.ndarray = STEPS, **changes: object) -> Train:
     g = torch.Generator().manual_seed(5)
     start = task.initial()
     shape = (5, task.parameters)
@@ -145,12 +145,12 @@ def test_distillation(model: Model, strategy: str) -> None:
 @pytest.mark.parametrize("model", [Softmax(64, 10), CONV, MLP(64, 12, 10)])
 def test_runs_of_several_seeds_and_rates_share_a_stack(model: Model) -> None:
     """Rows of different requests (seeds, learning rates, proximal strengths) come out as if trained alone."""
-    tasks = Tasks(Settings(settings().data, settings().store, "cpu", 1), torch.float64)
+    tasks = ClientSplits(Settings(settings().data, settings().store, "cpu", 1), torch.float64)
     problem = Classification("digits", model, IID(), clients=5, batches=Shuffled(10), train_samples=233)
     jobs = []
     for seed, lr, mu in ((0, 0.05, 0.0), (1, 0.05, 0.2), (1, 0.1, 0.5)):
         task = tasks.get(problem, seed)
-        assert isinstance(task, ClassificationTask)
+        assert isinstance(task, ClassificationSplit)
         jobs.append((task, request(task, Rule(mu=mu, momentum=0.4), lr=lr)))
     together = Trainer().train(jobs)
     for job, answer in zip(jobs, together, strict=True):

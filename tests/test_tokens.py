@@ -17,7 +17,7 @@ from reproduce.data.batches import Shuffled
 from reproduce.data.load import load, sha256
 from reproduce.data.sources import SOURCES, File, Files
 from reproduce.data.tokens import pieces
-from reproduce.engine.task import Tasks
+from reproduce.engine.client_split import ClientSplits
 from reproduce.errors import UserError
 from reproduce.models.declared import FastText
 from reproduce.partitions.named import IID
@@ -85,8 +85,8 @@ def test_a_vocabulary_at_hand_is_used(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_task_of_pieces_says_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = news(tmp_path, monkeypatch)
-    tasks = Tasks(here)
-    arena: Any = tasks.get(PROBLEM, 0).arena
+    tasks = ClientSplits(here)
+    arena: Any = tasks.get(PROBLEM, 0).device_data
     expected = pieces(TRAIN, TEST, here.data)
     assert np.array_equal(arena.train_x.numpy(), expected.train)
     assert np.array_equal(arena.test_x.numpy(), expected.test)
@@ -96,8 +96,8 @@ def test_a_task_of_pieces_says_what_they_are(tmp_path: Path, monkeypatch: pytest
 
 def test_hashed_words_are_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = news(tmp_path, monkeypatch)
-    tasks = Tasks(here)
-    arena: Any = tasks.get(replace(PROBLEM, tokenizer="hashed"), 0).arena
+    tasks = ClientSplits(here)
+    arena: Any = tasks.get(replace(PROBLEM, tokenizer="hashed"), 0).device_data
     assert np.array_equal(arena.train_x.numpy(), load("ag_news", here).train_x)
     assert tasks.notes == {}
     assert set(tasks.provenance) == {"ag_news"}

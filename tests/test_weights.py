@@ -15,8 +15,8 @@ from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import ImageBlobs, TopicTokens
 from reproduce.data.load import available
 from reproduce.declare.experiment import canonical
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.layout import Layout
-from reproduce.engine.task import Tasks
 from reproduce.errors import MissingData, UserError
 from reproduce.models import weights
 from reproduce.models.declared import ImageNetResNet
@@ -62,9 +62,9 @@ def test_the_backbone_is_read_and_the_head_is_random(
     place: str, here: Settings, write: Callable[..., Any], tmp_path: Path
 ) -> None:
     content = write(tmp_path / place)
-    tasks = Tasks(here)
+    tasks = ClientSplits(here)
     zero, one = (tasks.get(PROBLEM, seed) for seed in (0, 1))
-    layout: Any = zero.arena.layout
+    layout: Any = zero.device_data.layout
     first, second = layout.named(zero.initial()), layout.named(one.initial())
     pilot = layout.named(zero.initial("pilot"))
     for name, value in first.items():
@@ -92,7 +92,7 @@ def test_every_result_says_how_its_network_began() -> None:
 
 def test_a_missing_file_is_one_error_that_says_what_to_do(here: Settings) -> None:
     with pytest.raises(MissingData) as error:
-        Tasks(here).get(PROBLEM, 0)
+        ClientSplits(here).get(PROBLEM, 0)
     assert error.value.needs == NAME
     for words in (weights.FILES[NAME], str(here.data / "imagenet"), weights.PAGE, "init='random'"):
         assert words in str(error.value)
@@ -107,15 +107,15 @@ def test_a_damaged_file_or_another_network_is_refused(
     folder = here.data / "imagenet"
     write(folder, conv1__weight=None)
     with pytest.raises(UserError, match=r"holds no conv1.weight of shape \(64, 3, 7, 7\)"):
-        Tasks(here).get(PROBLEM, 0)
+        ClientSplits(here).get(PROBLEM, 0)
     write(folder, layer1__0__conv1__weight=torch.zeros(64, 64, 1, 1))
     with pytest.raises(UserError, match=r"holds no layer1.0.conv1.weight of shape \(64, 64, 3, 3\)"):
-        Tasks(here).get(PROBLEM, 0)
+        ClientSplits(here).get(PROBLEM, 0)
     write(folder)
     path = folder / weights.FILES[NAME]
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(UserError, match="is damaged"):
-        Tasks(here).get(PROBLEM, 0)
+        ClientSplits(here).get(PROBLEM, 0)
 
 
 # --- a model of the hub -----------------------------------------------------------------------------------------------
@@ -146,11 +146,11 @@ def test_an_encoder_of_the_hub_is_read_and_the_head_is_random(
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
     assert available("roberta-base", here).state == "missing"
     with pytest.raises(MissingData, match=r"no model.safetensors of roberta-base: .* init='random'"):
-        Tasks(here).get(TEXTS, 0)
+        ClientSplits(here).get(TEXTS, 0)
     content = saved(tmp_path / place, masked)
-    tasks = Tasks(here)
+    tasks = ClientSplits(here)
     zero, one = (tasks.get(TEXTS, seed) for seed in (0, 1))
-    layout: Any = zero.arena.layout
+    layout: Any = zero.device_data.layout
     first, second = layout.named(zero.initial()), layout.named(one.initial())
     for name, value in first.items():
         if name.startswith("classifier"):
@@ -164,8 +164,8 @@ def test_an_encoder_of_the_hub_is_read_and_the_head_is_random(
     assert canonical(TINY)["init"] == "roberta-base"
     wider = replace(TEXTS, model=replace(TINY, inner=48))
     with pytest.raises(UserError, match=r"holds no encoder.layer.0.intermediate.dense.weight of shape \(48, 24\)"):
-        Tasks(here).get(wider, 0)
+        ClientSplits(here).get(wider, 0)
     path = tmp_path / place / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(UserError, match="is damaged"):
-        Tasks(here).get(TEXTS, 0)
+        ClientSplits(here).get(TEXTS, 0)

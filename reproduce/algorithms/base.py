@@ -21,7 +21,7 @@ from reproduce.streams import rng
 if TYPE_CHECKING:
     from torch import Tensor as Tensor
 
-    from reproduce.engine.task import Env as Env
+    from reproduce.engine.client_split import Env as Env
 else:  # which are words in annotations: declaring and planning need no torch
     Env = Tensor = Any
 
@@ -278,7 +278,7 @@ def record(state: State, round: int, metric: str, value: float, key: str = "", t
 def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray) -> Now:
     """The system's state in a round, as the server may see it before sampling."""
     work, link = env.system.work, env.system.link
-    steps = env.task.steps(work.amounts(env.seed, round, env.clients), work.unit)
+    steps = env.split.steps(work.amounts(env.seed, round, env.clients), work.unit)
     return Now(
         round=round,
         members=np.arange(env.clients),

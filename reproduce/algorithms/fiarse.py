@@ -95,7 +95,7 @@ def group(parameter: str, scope: Scope) -> str:
 
 def maskable(env: Env) -> dict[str, slice]:
     """Where the parameters lie that masks may leave out."""
-    model: Any = env.task.problem.model
+    model: Any = env.split.problem.model
     return {name: env.blocks[name] for name in model.maskable}
 
 

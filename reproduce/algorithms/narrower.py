@@ -44,7 +44,7 @@ class Narrower(Submodels):
 
     def part(self, env: Env, size: float, round: int) -> tuple[Any, Any]:
         """The network of a size and where its parameters are in the whole; (None, all) if it is the whole."""
-        whole: Any = env.task.problem.model
+        whole: Any = env.split.problem.model
         model = self.network(whole, size)
         if model == whole:
             return None, slice(None)
@@ -53,7 +53,7 @@ class Narrower(Submodels):
     def round(self, env: Env, state: State, now: Now) -> Play:
         cohort = self.choose(env, now, None)
         gamma = self.capacity(env)[cohort.ids]
-        whole: Any = env.task.problem.model
+        whole: Any = env.split.problem.model
         requests: list[Request] = []
         places = []
         for size in np.unique(gamma)[::-1].tolist():

@@ -87,7 +87,7 @@ class Submodels(FedAvg):
     def metrics(self, env: Env, state: State, answers: Mapping[str, Evaluated]) -> Iterator[tuple[str, str, float]]:
         for key, answer in answers.items():
             yield "accuracy", key, float(answer.metrics["accuracy"][0])
-        tests = env.task.test_indices
+        tests = env.split.test_indices
         if tests is None:
             return
         ends = np.cumsum([len(test) for test in tests])

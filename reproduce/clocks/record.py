@@ -57,7 +57,7 @@ def measure(
     if not all(np.isfinite(v).all() for answer in answers for v in answer.metrics.values()):
         state["status"] = "diverged"
     if by_class:
-        labels, correct = env.task.labels(view), answers[0].correct[0]  # type: ignore[union-attr]
+        labels, correct = env.split.labels(view), answers[0].correct[0]  # type: ignore[union-attr]
         for label in sorted(set(labels.tolist())):
             record(state, round, "class_accuracy", 100 * correct[labels == label].mean(), str(label), time)
 

@@ -38,7 +38,7 @@ HARMLESS = {
     "reproduce.runs.provenance": "describes a run that has ended",
     "reproduce.engine.checkpoint": "reads and writes states; a resumed run ends in the same bits (test_interruptions)",
     "reproduce.engine.stopping": "ends a job at a checkpoint",
-    "reproduce.store.results": "writes results and checkpoints; a resumed run ends in the same bits (test_resume)",
+    "reproduce.store.results": "writes results and checkpoints; a resumed run ends in the same bits (test_faults)",
     "reproduce.runs.replay": "compares results with results",
     "reproduce.data.sources": "where data sets come from; their checksums are in every result's provenance",
     "reproduce.data.decoded": "keeps decoded arrays as they are",

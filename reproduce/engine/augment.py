@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.arena import Arena
+from reproduce.engine.device_data import DeviceData
 from reproduce.engine.stacking import Slot
 from reproduce.streams import rng
 
@@ -23,17 +23,17 @@ MARGIN = 4
 class Augmentation:
     """The random crops and flips of the local runs in `slots`; every step of a slot takes the next of its stream."""
 
-    def __init__(self, slots: list[Slot], arena: Arena, batch: int) -> None:
-        cropped = arena.problem.augment == "crop_flip"
-        self.arena, self.batch = arena, batch
+    def __init__(self, slots: list[Slot], device_data: DeviceData, batch: int) -> None:
+        cropped = device_data.problem.augment == "crop_flip"
+        self.device_data, self.batch = device_data, batch
         self.streams = [rng("augment", *slot.key) for slot in slots] if cropped else []
 
     @cached_property
     def black(self) -> Tensor:
         """The value of a black pixel, [ch, 1, 1]."""
-        problem = self.arena.problem
+        problem = self.device_data.problem
         black = [-m / s for m, s in zip(problem.mean, problem.std, strict=True)] or [0.0]
-        return torch.tensor(black, dtype=self.arena.dtype, device=self.arena.device).view(-1, 1, 1)
+        return torch.tensor(black, dtype=self.device_data.dtype, device=self.device_data.device).view(-1, 1, 1)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Images [A, B, ch, H, W] of the first A slots, or [B, ch, H, W] of the only one, B at most the batch size."""

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from reproduce import files
-from reproduce.engine.cohort import Run
+from reproduce.engine.scheduler import Run
 from reproduce.errors import UserError
 
 NUMPY: list[Any] = [
@@ -53,7 +53,7 @@ class Checkpoint:
         """Load the states; False if there is no checkpoint. UserError for a damaged file and for one of other runs,
         other data or another device: then no state is changed."""
         try:
-            content = load(self.path, self.runs[0].env.task.device)
+            content = load(self.path, self.runs[0].env.split.device)
             said, begun, states = (content[name] for name in ("note", "origin", "states"))
             if other := sorted(dict(begun.items() ^ origin(self.runs).items())):
                 raise ValueError(f"it was begun with other {' and '.join(other)}")
@@ -98,9 +98,9 @@ def identity(run: Run) -> str:
 
 def origin(runs: Sequence[Run]) -> dict[str, str]:
     """What the numbers of runs come from besides their declarations: checksums of data and weights, the device."""
-    tasks = [run.env.task for run in runs]
-    data = {f"data ({name})": sha256 for task in tasks for name, sha256 in task.arena.checksums.items()}
-    return {"device": tasks[0].device.type, **data}
+    splits = [run.env.split for run in runs]
+    data = {f"data ({name})": sha256 for split in splits for name, sha256 in split.device_data.checksums.items()}
+    return {"device": splits[0].device.type, **data}
 
 
 def put(content: Any, file: IO[bytes]) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.engine.client_split import ClassificationSplit, ClientSplit
 from reproduce.engine.kernels import compiled
 from reproduce.engine.layout import layout_of
-from reproduce.engine.objectives import QuadraticTask
+from reproduce.engine.objectives import QuadraticSplit
 from reproduce.engine.order import ordered
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.strategies import choose
-from reproduce.engine.task import ClassificationTask, Task
 from reproduce.engine.threads import Spread
 from reproduce.engine.trainer import demand
 from reproduce.models.model import Model
@@ -24,22 +24,24 @@ Judged = tuple[dict[str, np.ndarray], np.ndarray | None]
 """Metric -> its values [M], and which samples each of the models got right, [M, n]."""
 
 
-def company(task: Task, request: Evaluate) -> Hashable:
+def company(split: ClientSplit, request: Evaluate) -> Hashable:
     """Evaluations in equal company are answered together: same data, same samples in the same order, same model."""
-    model = request.model or task.problem.model
+    model = request.model or split.problem.model
     alone = model is not None and model.kind == "alone"  # of which each seed has its own
-    own = alone or task.test_indices is not None or request.view.startswith("held:")
-    return id(task.arena), id(task) if own else 0, request.view, request.model
+    own = alone or split.test_indices is not None or request.view.startswith("held:")
+    return id(split.device_data), id(split) if own else 0, request.view, request.model
 
 
-def evaluate(task: Task, requests: list[Evaluate], spread: Spread = map) -> list[Evaluated]:
+def evaluate(split: ClientSplit, requests: list[Evaluate], spread: Spread = map) -> list[Evaluated]:
     """Answers to evaluation requests in the same company; `spread` maps a function over threads.
 
     Which models are judged together depends on what is asked, not on the order of the requests.
     """
-    order = ordered([(task, r) for r in requests])
+    order = ordered([(split, r) for r in requests])
     x = torch.cat([requests[i].x for i in order])  # [M, P]
-    metrics, correct = _distance(task, x) if isinstance(task, QuadraticTask) else _judge(task, x, requests[0], spread)
+    metrics, correct = (
+        _distance(split, x) if isinstance(split, QuadraticSplit) else _judge(split, x, requests[0], spread)
+    )
     answers, at = {}, 0
     for i in order:
         end = at + len(requests[i].x)
@@ -49,18 +51,22 @@ def evaluate(task: Task, requests: list[Evaluate], spread: Spread = map) -> list
     return [answers[i] for i in range(len(requests))]
 
 
-def _distance(task: QuadraticTask, x: Tensor) -> Judged:
+def _distance(split: QuadraticSplit, x: Tensor) -> Judged:
     """|x - X*| of each model."""
-    return {"distance": (x - task.arena.optimum).norm(dim=1).cpu().numpy().astype(float)}, None
+    return {"distance": (x - split.device_data.optimum).norm(dim=1).cpu().numpy().astype(float)}, None
 
 
-def _judge(task: ClassificationTask, x: Tensor, request: Evaluate, spread: Spread) -> Judged:
+def _judge(split: ClassificationSplit, x: Tensor, request: Evaluate, spread: Spread) -> Judged:
     """Mean loss and accuracy in percent."""
-    arena, view, model = task.arena, request.view, (request.model or task.problem.model).of(task.seed)
-    where = task.view(view)
-    features, labels = (arena.train_x, arena.train_y) if view.startswith("train") else (arena.test_x, arena.test_y)
-    strategy = choose(demand(arena, model))
-    together, size = strategy.together(len(x), arena.problem.evaluation_batch)
+    device_data, view, model = split.device_data, request.view, (request.model or split.problem.model).of(split.seed)
+    where = split.view(view)
+    features, labels = (
+        (device_data.train_x, device_data.train_y)
+        if view.startswith("train")
+        else (device_data.test_x, device_data.test_y)
+    )
+    strategy = choose(demand(device_data, model))
+    together, size = strategy.together(len(x), device_data.problem.evaluation_batch)
     losses = torch.zeros(len(x), dtype=torch.float64)
     correct = np.empty((len(x), len(where)), dtype=bool)
     portions = [

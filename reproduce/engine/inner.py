@@ -34,7 +34,7 @@ class Inner:
     def __init__(self, chunk: Chunk, arithmetic: Callable[[], AbstractContextManager[object]]) -> None:
         self.arithmetic = arithmetic
         self.model: Model = chunk.layout.model
-        self.dtype = chunk.slots[0].task.dtype
+        self.dtype = chunk.slots[0].split.dtype
         self.names, self.what = chunk.layout.names, chunk.rule.inner
         if isinstance(self.what, OrderedDropout):
             most = int(chunk.steps.max())

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.arena import Arena
 from reproduce.engine.augment import Augmentation
+from reproduce.engine.device_data import DeviceData
 from reproduce.engine.inner import Inner
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
@@ -189,12 +189,12 @@ class Masks:
 class Data:
     """The mini-batches of a chunk, gathered step by step."""
 
-    def __init__(self, chunk: Chunk, arena: Arena, plain: bool) -> None:
-        self.arena, self.plain = arena, plain
+    def __init__(self, chunk: Chunk, device_data: DeviceData, plain: bool) -> None:
+        self.device_data, self.plain = device_data, plain
         self.index = chunk.batches()  # [A, K, B], -1 for padding
         self.counts = (self.index >= 0).sum(2)  # b of each step, [A, K]
         self.full = self.index.shape[2]  # B
-        self.augment = Augmentation(list(chunk.slots), arena, self.full)
+        self.augment = Augmentation(list(chunk.slots), device_data, self.full)
 
     def step(self, k: int, active: int) -> Batch:
         """x [a, b, ...], y [a, b] and, where batches of different size meet, weights 1/b of the samples [a, b], 0 for
@@ -206,14 +206,14 @@ class Data:
         weight = None
         if int(counts.min()) < b:
             keep = index >= 0
-            weight = torch.from_numpy(keep / counts[:, None]).to(self.arena.device, self.arena.dtype)
+            weight = torch.from_numpy(keep / counts[:, None]).to(self.device_data.device, self.device_data.dtype)
             # The batch's own first sample, so that a text beside the batch does not make it longer.
             index = np.where(keep, index, index[:, :1])
-        where = torch.from_numpy(np.ascontiguousarray(index[0] if self.plain else index)).to(self.arena.device)
-        return self.augment(self.arena.train_x[where]), self.arena.train_y[where], weight
+        where = torch.from_numpy(np.ascontiguousarray(index[0] if self.plain else index)).to(self.device_data.device)
+        return self.augment(self.device_data.train_x[where]), self.device_data.train_y[where], weight
 
 
-def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows:
+def autograd_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32") -> Rows:
     """Train the chunk's clients: A models stacked, or one model with the plain operators."""
     plain = len(chunk.slots) == 1
     layout, rule = chunk.layout, chunk.rule
@@ -221,11 +221,11 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
     y = layout.blocks(start)  # the iterates, one block [A, *shape] per parameter
     stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
     masks = Masks(chunk, y) if rule.mask else None
-    data = Data(chunk, arena, plain)
-    generators = chunk.generators(arena.device)
+    data = Data(chunk, device_data, plain)
+    generators = chunk.generators(device_data.device)
     teacher = chunk.slots[0].request.teacher if rule.distill else None
     contrast = Contrast(chunk, start) if rule.contrast else None
-    inner = Inner(chunk, partial(reduced, precision, arena.device)) if rule.inner is not None else None
+    inner = Inner(chunk, partial(reduced, precision, device_data.device)) if rule.inner is not None else None
     own: dict[str, Any] = {}
     for k in range(int(chunk.steps.max())):
         a = chunk.active(k)  # longest first: the first a of them still train

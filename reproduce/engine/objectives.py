@@ -1,4 +1,4 @@
-"""Quadratics as tasks: F_m(x) = 0.5 (x - e_m)' H_m (x - e_m) of all N clients as stacked tensors, d numbers each."""
+"""Quadratics as splits: F_m(x) = 0.5 (x - e_m)' H_m (x - e_m) of all N clients as stacked tensors, d numbers each."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Objectives:
         return difference if self.h is None else torch.einsum("cij,cj->ci", self.h[clients], difference)
 
 
-class QuadraticTask:
-    """Objectives for one seed, which are the same for all; what the properties mean: `ClassificationTask`."""
+class QuadraticSplit:
+    """Objectives for one seed, which are the same for all; what the properties mean: `ClassificationSplit`."""
 
     test_indices = None
 
-    def __init__(self, arena: Objectives, seed: int) -> None:
-        self.arena, self.problem, self.seed = arena, arena.problem, seed
+    def __init__(self, device_data: Objectives, seed: int) -> None:
+        self.device_data, self.problem, self.seed = device_data, device_data.problem, seed
         self.parameters, self.clients = self.problem.dim, self.problem.clients
-        self.dtype, self.device = arena.dtype, arena.device
+        self.dtype, self.device = device_data.dtype, device_data.device
         self.samples = np.ones(self.clients, dtype=np.int64)
         self.weights = np.full(self.clients, 1 / self.clients)
         self.statistics = torch.empty(0, dtype=torch.int64)
@@ -75,4 +75,4 @@ class QuadraticTask:
     def gradients(self, request: Gradient) -> Tensor:
         """[C, P]: the clients' gradients at one point."""
         clients = torch.as_tensor(np.asarray(request.clients))
-        return self.arena.gradient(clients, request.x.expand(len(clients), -1))
+        return self.device_data.gradient(clients, request.x.expand(len(clients), -1))

@@ -16,28 +16,28 @@ from typing import Any
 import numpy as np
 import torch
 
+from reproduce.engine.client_split import ClientSplit
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import Task
 from reproduce.models.model import Model
 
 Contents = tuple[bytes, ...]
-"""Kind of request, task, its fields in their order, and, where that is not enough, digests of its tensors."""
+"""Kind of request, split, its fields in their order, and, where that is not enough, digests of its tensors."""
 
 
-def ordered(jobs: Sequence[tuple[Task, Request]]) -> list[int]:
+def ordered(jobs: Sequence[tuple[ClientSplit, Request]]) -> list[int]:
     """The positions of the requests, sorted by their contents; only equal ones stay in the order in which they come."""
     found = contents(jobs)
     return sorted(range(len(jobs)), key=found.__getitem__)
 
 
-def contents(jobs: Sequence[tuple[Task, Request]]) -> list[Contents]:
-    """What each request asks: equal contents mean the same task, the same numbers, and the same tensors to the bit.
+def contents(jobs: Sequence[tuple[ClientSplit, Request]]) -> list[Contents]:
+    """What each request asks: equal contents mean the same split, the same numbers, and the same tensors to the bit.
 
     Tensors are read only where everything else is equal.
     """
     found: list[Contents] = [
-        (_NAMES[type(r)], task.name, *[_field(getattr(r, name)) for name in _FIELDS[type(r)]]) for task, r in jobs
+        (_NAMES[type(r)], split.name, *[_field(getattr(r, name)) for name in _FIELDS[type(r)]]) for split, r in jobs
     ]
     alike: dict[Contents, list[int]] = defaultdict(list)
     for i, content in enumerate(found):

@@ -1,6 +1,6 @@
 """What an algorithm of a user's own gives back, checked where clocks call it, before compiled code trusts it.
 
-Its run has a process of its own (`Cohort`, `declare.apart`); there its global generators start from the run's seed.
+Its run has a process of its own (`Scheduler`, `declare.apart`); there its global generators start from the run's seed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from torch import Tensor
 
 from reproduce.declare.apart import settings_kept
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import ClientSplit, Env
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Evaluate, Gradient, Train, listed
-from reproduce.engine.task import Env, Task
 from reproduce.errors import OwnCodeError
 
 Play = Generator[Any, Any, None]
@@ -89,7 +89,7 @@ class Own:
                 except StopIteration:
                     return
             for asked in listed(request):
-                check(env.task, asked, distinct=hook == "round")
+                check(env.split, asked, distinct=hook == "round")
             answer = yield request
 
     def models(self, env: Env, state: State) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ class Own:
         for x in found.values():
             if not isinstance(x, Evaluate) and not (isinstance(x, Tensor) and x.dim() == 1):
                 raise OwnCodeError("`models` gives a vector [P], or an `Evaluate`, for each key")
-            check(env.task, x if isinstance(x, Evaluate) else Evaluate(x[None]))
+            check(env.split, x if isinstance(x, Evaluate) else Evaluate(x[None]))
         return found
 
     def metrics(self, env: Env, state: State, answers: Mapping[str, Any]) -> list[tuple[str, str, float]]:
@@ -130,7 +130,7 @@ class Own:
                 raise OwnCodeError(f'`{hook}` changes state["{name}"], which is the clock\'s: use another name')
         if state["history"][: len(history)] != history:
             raise OwnCodeError(f"`{hook}` changes the history, to which rows may be added only")
-        _tensor(env.task, state.get("x"), f"the model that `{hook}` leaves", (env.task.parameters,))
+        _tensor(env.split, state.get("x"), f"the model that `{hook}` leaves", (env.split.parameters,))
         state["x"] = state["x"].contiguous()
 
 
@@ -138,22 +138,22 @@ MODELS = {Train: ("start", "correction", "anchor", "previous", "teacher"), Gradi
 """Fields that hold models [P] or several of them [C, P]."""
 
 
-def check(task: Task, request: Any, distinct: bool = False) -> None:
+def check(split: ClientSplit, request: Any, distinct: bool = False) -> None:
     """Are tensors and arrays what the request's type says? Contents are not read: a step size that is not finite ends
     in a recorded divergence. distinct: may no client occur twice, as in a round?
     """
     what = type(request).__name__
     if type(request) not in MODELS:
         raise OwnCodeError(f"a hook asks for {what}, which is no Train, Gradient or Evaluate")
-    count = task.parameters if request.model is None else layout_of(request.model).total
-    clients = 0 if isinstance(request, Evaluate) else _clients(task, request, distinct)
+    count = split.parameters if request.model is None else layout_of(request.model).total
+    clients = 0 if isinstance(request, Evaluate) else _clients(split, request, distinct)
     for name in MODELS[type(request)]:
         if (value := getattr(request, name)) is not None:
             one = [] if isinstance(request, Evaluate) else [(count,)]
             several = [] if name == "teacher" or isinstance(request, Gradient) else [(clients or None, count)]
-            _tensor(task, value, f"`{name}` of {what}", *one, *several)
+            _tensor(split, value, f"`{name}` of {what}", *one, *several)
     if isinstance(request, Evaluate) and request.view not in ("test", "train"):
-        task.problem.check_view(request.view)
+        split.problem.check_view(request.view)
     if not isinstance(request, Train):
         return
     numbers = {"steps": "iu", "offset": "iu", "round": "iu", "lr": "iuf"}
@@ -168,30 +168,30 @@ def check(task: Task, request: Any, distinct: bool = False) -> None:
         if name != "lr" and (value < 0).any():
             raise OwnCodeError(f"`{name}` of Train are negative for some client")
     if request.weights is not None:
-        _tensor(task, request.weights, "`weights` of Train, which `reduction` gives,", (None, clients))
+        _tensor(split, request.weights, "`weights` of Train, which `reduction` gives,", (None, clients))
     if request.thresholds is not None:
-        _tensor(task, request.thresholds, "`thresholds` of Train", (clients, len(task.blocks)))
+        _tensor(split, request.thresholds, "`thresholds` of Train", (clients, len(split.blocks)))
 
 
-def _clients(task: Task, request: Train | Gradient, distinct: bool) -> int:
+def _clients(split: ClientSplit, request: Train | Gradient, distinct: bool) -> int:
     """How many clients a request has."""
     ids, name = request.clients, f"`clients` of {type(request).__name__}"
     if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
         raise OwnCodeError(f"{name} are whole numbers in an array [C], not {_typed(ids)}")
-    if ids.min() < 0 or ids.max() >= task.clients:
-        raise OwnCodeError(f"{name} lie in 0 .. {task.clients - 1}, not in {ids.min()} .. {ids.max()}")
+    if ids.min() < 0 or ids.max() >= split.clients:
+        raise OwnCodeError(f"{name} lie in 0 .. {split.clients - 1}, not in {ids.min()} .. {ids.max()}")
     if distinct and isinstance(request, Train) and len(np.unique(ids)) < len(ids):
         raise OwnCodeError(f"{name} has a client twice; those of a round are distinct, with weights")
     return len(ids)
 
 
-def _tensor(task: Task, value: Any, what: str, *shapes: tuple[int | None, ...]) -> None:
-    """A tensor of the task's type in one of these shapes, in which None is any number but 0."""
+def _tensor(split: ClientSplit, value: Any, what: str, *shapes: tuple[int | None, ...]) -> None:
+    """A tensor of the split's type in one of these shapes, in which None is any number but 0."""
     if not isinstance(value, Tensor):
         raise OwnCodeError(f"{what} is a {type(value).__name__}, not a tensor")
-    if value.dtype != task.dtype or value.device.type != task.device.type or value.requires_grad:
+    if value.dtype != split.dtype or value.device.type != split.device.type or value.requires_grad:
         wrong = "has gradients (detach it)" if value.requires_grad else f"is {value.dtype} on {value.device}"
-        raise OwnCodeError(f"{what} {wrong}; here models are {task.dtype} on {task.device}")
+        raise OwnCodeError(f"{what} {wrong}; here models are {split.dtype} on {split.device}")
     for shape in shapes:
         if len(shape) == value.dim() and all(n == (m or max(n, 1)) for n, m in zip(value.shape, shape, strict=True)):
             return

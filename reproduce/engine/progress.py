@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from reproduce.engine.cohort import Run
+from reproduce.engine.scheduler import Run
 
 
 class Progress:

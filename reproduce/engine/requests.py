@@ -1,8 +1,8 @@
 """What a run asks of the engine, and what it gets back.
 
-Runs are generators that yield requests (`rounds.py`, `sessions.py`, `events.py`); the cohort collects the requests of
-all runs, executes equal ones together and sends the answers back. C is the number of clients in a request, P the number
-of parameters.
+Runs are generators that yield requests (`rounds.py`, `sessions.py`, `events.py`); the scheduler collects the requests
+of all runs, executes equal ones together and sends the answers back. C is the number of clients in a request, P the
+number of parameters.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Train:
     anchor [P] or [C, P]: centre of the proximal pull, None = start; thresholds [C, T]: mask threshold per client and
     parameter tensor (0 keeps everything); teacher [P]: model to distil from; previous [P] or [C, P]: model whose
     features the client's are held away from;
-    model: submodel to train instead of the task's; weights [M, C]: return M weighted sums of the updates instead of
+    model: submodel to train instead of the split's; weights [M, C]: return M weighted sums of the updates instead of
     the updates themselves (saves memory for large models).
     """
 
@@ -121,7 +121,7 @@ class Trained:
 class Gradient:
     """Mean loss gradients [C, P] of clients at x [P], evaluation mode: full data, or one batch (`batch` > 0).
 
-    model: submodel that x belongs to, instead of the task's.
+    model: submodel that x belongs to, instead of the split's.
     """
 
     clients: Ints

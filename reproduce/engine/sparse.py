@@ -15,25 +15,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.arena import Arena
+from reproduce.engine.device_data import DeviceData
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows, autograd_run
 from reproduce.engine.stacking import Chunk, Slot
 
 
-def sparse_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows:
+def sparse_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32") -> Rows:
     """Train the only client of a chunk on the rows that its batches name."""
     (slot,) = chunk.slots
     plan = chunk.plans.get(slot)
-    where = torch.from_numpy(np.unique(plan[plan >= 0])).to(arena.device)
-    ids = torch.unique(torch.nn.functional.pad(arena.train_x[where].flatten(), (1, 0)))  # 0, the padding, is the first
+    where = torch.from_numpy(np.unique(plan[plan >= 0])).to(device_data.device)
+    ids = torch.unique(
+        torch.nn.functional.pad(device_data.train_x[where].flatten(), (1, 0))
+    )  # 0, the padding, is the first
     part = Part(chunk.layout, ids)
     models = {name: getattr(slot.request, name) for name in ("start", "teacher", "previous")}
     cut: dict[str, Any] = {name: part.cut(slot.row_of(x)) for name, x in models.items() if x is not None}
     small = replace(slot.request, **cut)
-    home: Any = SimpleNamespace(**{name: getattr(arena, name) for name in ("problem", "device", "dtype", "train_y")})
-    home.train_x = Renamed(arena.train_x, part.names)
-    rows = autograd_run(Chunk([Slot(slot.task, small, slot.row)], part.layout, chunk.plans), home, precision)
+    home: Any = SimpleNamespace(
+        **{name: getattr(device_data, name) for name in ("problem", "device", "dtype", "train_y")}
+    )
+    home.train_x = Renamed(device_data.train_x, part.names)
+    rows = autograd_run(Chunk([Slot(slot.split, small, slot.row)], part.layout, chunk.plans), home, precision)
     return rows.each(lambda r: part.grown(r[0])[None])
 
 

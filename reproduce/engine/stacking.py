@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from reproduce.data.batches import Indices
+from reproduce.engine.client_split import ClientSplit
 from reproduce.engine.kernels.shuffle import permuted
 from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import shared
-from reproduce.engine.task import Task
 from reproduce.models.model import Model
 from reproduce.streams import rng
 
@@ -32,14 +32,14 @@ class Slot:
     batches: what decides its batches; slots that share it walk through the same ones.
     """
 
-    def __init__(self, task: Task, request: Train, row: int) -> None:
-        self.task, self.request, self.row = task, request, row
+    def __init__(self, split: ClientSplit, request: Train, row: int) -> None:
+        self.split, self.request, self.row = split, request, row
         r, lr, offset = request.round, request.lr, request.offset
         self.client, self.steps = int(request.clients[row]), int(request.steps[row])
         self.round = int(r if isinstance(r, int | np.integer) else r[row])
         self.lr = float(lr[row] if isinstance(lr, np.ndarray) else lr)
         self.offset = 0 if offset is None else int(offset[row])
-        self.batches = id(task), self.round, self.client, self.steps, self.offset
+        self.batches = id(split), self.round, self.client, self.steps, self.offset
 
     def row_of(self, value: Tensor) -> Tensor:
         """This client's row of a [P] or [C, P] tensor."""
@@ -48,7 +48,7 @@ class Slot:
     @property
     def key(self) -> tuple[int, int, int]:
         """What decides the client's randomness in this local run."""
-        return self.task.seed, self.round, self.client
+        return self.split.seed, self.round, self.client
 
 
 class Plans:
@@ -66,11 +66,11 @@ class Plans:
     def all(self, slots: Sequence[Slot]) -> list[Indices]:
         """The same of each slot; what is shuffled is drawn together."""
         missing = {slot.batches: slot for slot in slots if slot.batches not in self._plans}
-        shuffled: dict[Any, Any] = {batches: slot for batches, slot in missing.items() if slot.task.shuffled}  # type: ignore[union-attr]
+        shuffled: dict[Any, Any] = {batches: slot for batches, slot in missing.items() if slot.split.shuffled}  # type: ignore[union-attr]
         self._plans.update(zip(shuffled, _shuffled(list(shuffled.values())), strict=True))
         for batches, slot in missing.items():
             if batches not in shuffled:
-                self._plans[batches] = slot.task.plan(slot.client, slot.steps, slot.round, slot.offset)  # type: ignore[union-attr]
+                self._plans[batches] = slot.split.plan(slot.client, slot.steps, slot.round, slot.offset)  # type: ignore[union-attr]
         return [self._plans[slot.batches] for slot in slots]
 
     def dropout(self, slots: Sequence[Slot]) -> list[int]:
@@ -90,11 +90,11 @@ class Plans:
 
 
 def _shuffled(slots: Sequence[Any]) -> list[Indices]:
-    """The plans of slots whose tasks are shuffled, as `Shuffled.plan` has them."""
+    """The plans of slots whose splits are shuffled, as `Shuffled.plan` has them."""
     if not slots:
         return []
-    batches = [slot.task.problem.batches for slot in slots]
-    mine = [slot.task.indices[slot.client] for slot in slots]
+    batches = [slot.split.problem.batches for slot in slots]
+    mine = [slot.split.indices[slot.client] for slot in slots]
     counts = [b.passes(len(indices), slot.steps) for b, indices, slot in zip(batches, mine, slots, strict=True)]
     drawn = permuted([("batches", *slot.key) for slot in slots], mine, counts)
     return [b.walk(passes, slot.steps) for b, passes, slot in zip(batches, drawn, slots, strict=True)]
@@ -111,7 +111,7 @@ class Chunk:
     @cached_property
     def model(self) -> Model:
         """The slots' network; that of a chunk with one slot as its seed has it."""
-        return self.layout.model.of(self.slots[0].task.seed)
+        return self.layout.model.of(self.slots[0].split.seed)
 
     @cached_property
     def rule(self) -> Rule:
@@ -178,7 +178,7 @@ class Chunk:
         """How many gradients enter each slot's first-gradient estimate [A]."""
         if self.rule.first_gradient != "pass_mean":
             return np.ones(len(self.slots), dtype=np.int64)
-        return np.array([s.task.first_pass(s.client, s.steps, s.offset) for s in self.slots])
+        return np.array([s.split.first_pass(s.client, s.steps, s.offset) for s in self.slots])
 
     def generators(self, device: torch.device) -> list[torch.Generator]:
         """One dropout stream per slot."""

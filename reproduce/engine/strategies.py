@@ -92,8 +92,8 @@ Key = Callable[["Slot"], Hashable]
 class Strategy:
     """One way to compute.
 
-    code: the function that trains a chunk, "module:name"; called with (chunk, arena), with the precision if it may be
-        "bfloat16", and with the trainer's threads if it `spreads` the slots over them itself.
+    code: the function that trains a chunk, "module:name"; called with (chunk, device_data), with the precision if
+        it may be "bfloat16", and with the trainer's threads if it `spreads` the slots over them itself.
     serves: the fields of `Train` and `Rule` that it knows; asked for another one it refuses.
     fits: can it compute the model, on the device? best: is it then faster than what follows in the table?
     size: models per chunk of the n slots there are.
@@ -131,7 +131,7 @@ class Strategy:
         return "" if self.fits(work) else f"it does not compute {what} on {work.device}"
 
     def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
-        """Train a chunk on its arena, all of whose slots `choose` gave to this strategy."""
+        """Train a chunk on its data, all of whose slots `choose` gave to this strategy."""
         return _named(self.code)(chunk, home, **options)  # type: ignore[no-any-return]
 
     def forward(self, model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:

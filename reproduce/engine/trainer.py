@@ -21,7 +21,8 @@ import torch
 from torch import Tensor
 
 from reproduce.engine import strategies
-from reproduce.engine.arena import Arena
+from reproduce.engine.client_split import ClientSplit
+from reproduce.engine.device_data import DeviceData
 from reproduce.engine.kernels.compiled import program
 from reproduce.engine.kernels.library import available, level
 from reproduce.engine.layout import layout_of
@@ -32,7 +33,6 @@ from reproduce.engine.order import ordered
 from reproduce.engine.requests import Train, Trained, asked
 from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import Demand, Strategy
-from reproduce.engine.task import Task
 from reproduce.engine.threads import clocked
 from reproduce.models.model import Model
 
@@ -89,7 +89,7 @@ class Trainer:
         """The results of `function` on `items`, in their order, computed by the trainer's threads."""
         return self.pool.map(function, items) if self.pool and len(items) > 1 else map(function, items)
 
-    def train(self, jobs: Sequence[tuple[Task, Train]]) -> list[Trained]:
+    def train(self, jobs: Sequence[tuple[ClientSplit, Train]]) -> list[Trained]:
         """Answers in the order of the requests. Raises UserError for a request that nothing can compute."""
         order = ordered(jobs)
         collectors = {i: Collector(*jobs[i]) for i in order}
@@ -124,25 +124,25 @@ class Trainer:
                 elsewhere.append(cpu)
             yield found
 
-    def _buckets(self, jobs: Sequence[tuple[Task, Train]], order: list[int]) -> list[Bucket]:
+    def _buckets(self, jobs: Sequence[tuple[ClientSplit, Train]], order: list[int]) -> list[Bucket]:
         """All slots: together is what has the same strategy, data, model and rule, as far as the strategy wants it."""
         buckets: dict[object, Bucket] = {}
         for i in order:
-            task, request = jobs[i]
-            work = demand_of(task, request)
+            split, request = jobs[i]
+            work = demand_of(split, request)
             strategy = strategies.choose(work, self.forced)
             alone = i if strategy.single & work.asked else None
-            key = strategy.name, task.arena, request.model, strategies.shared(request.rule), alone
+            key = strategy.name, split.device_data, request.model, strategies.shared(request.rule), alone
             bucket = buckets.setdefault(key, Bucket(strategy, work))
             for row in np.flatnonzero(np.asarray(request.steps) > 0):
                 bucket.owners.append(i)
-                bucket.slots.append(Slot(task, request, int(row)))
+                bucket.slots.append(Slot(split, request, int(row)))
         return [bucket for bucket in buckets.values() if bucket.slots]
 
     def _calls(self, bucket: Bucket, plans: Plans) -> Iterator[Call]:
         """The bucket's slots, longest first, cut into chunks."""
         strategy, work, slots = bucket.strategy, bucket.work, bucket.slots
-        home, size = slots[0].task.arena, strategy.size(work, len(slots))
+        home, size = slots[0].split.device_data, strategy.size(work, len(slots))
         layout: Any = layout_of(work.model) if work.model else home.layout
         if strategy.ahead:
             plans.all(slots)
@@ -178,9 +178,9 @@ def _held(done: Iterable[tuple[Call, tuple[Rows, float]]]) -> Iterator[tuple[Cal
     yield from held
 
 
-def demand(home: Arena | Objectives, model: Model | None, terms: frozenset[str] = frozenset()) -> Demand:
+def demand(home: DeviceData | Objectives, model: Model | None, terms: frozenset[str] = frozenset()) -> Demand:
     """What the strategy is chosen by that trains `model` on this data; without `terms`, that evaluates it."""
-    if not isinstance(home, Arena):
+    if not isinstance(home, DeviceData):
         return Demand(None, terms, device=home.device.type)
     sample, here, cpu = home.problem.sample.shape, level(), home.device.type == "cpu"
     return Demand(
@@ -193,9 +193,9 @@ def demand(home: Arena | Objectives, model: Model | None, terms: frozenset[str] 
     )
 
 
-def demand_of(task: Task, request: Train) -> Demand:
+def demand_of(split: ClientSplit, request: Train) -> Demand:
     """What the strategy of a request is chosen by. Raises ValueError if the request lacks what its rule needs."""
-    return demand(task.arena, request.model or task.problem.model, asked(request))
+    return demand(split.device_data, request.model or split.problem.model, asked(request))
 
 
 def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> Iterator[list[int]]:
@@ -228,7 +228,7 @@ rows and adds them up at the end."""
 class Collector:
     """Gathers the rows of one request, or adds up its weighted sums."""
 
-    def __init__(self, task: Task, request: Train) -> None:
+    def __init__(self, split: ClientSplit, request: Train) -> None:
         self.request = request
         clients, parameters, like = len(request.clients), request.start.shape[-1], request.start
 
@@ -242,7 +242,7 @@ class Collector:
         self.mean = zeros(clients) if rule.mean_gradient or rule.first_gradient else None
         self.first = zeros(clients) if rule.first_gradient else None
         self.cpu = 0.0
-        self.where = task.statistics
+        self.where = split.statistics
         whole = request.model is None and len(self.where)
         self.statistics = like.new_zeros(clients, len(self.where)) if whole else None
 

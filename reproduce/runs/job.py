@@ -14,13 +14,13 @@ import torch
 from reproduce.declare import apart
 from reproduce.declare.experiment import Experiment, Panel, code, own_files
 from reproduce.engine.checkpoint import Checkpoint
-from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.cost import estimate
 from reproduce.engine.kernels import library
 from reproduce.engine.machine import peak_memory
 from reproduce.engine.progress import Progress
+from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.stopping import Stopping
-from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.runs.provenance import commit, environment
@@ -36,23 +36,23 @@ def begin(
     experiments: Sequence[Experiment],
     seeds: Sequence[int],
     here: Settings,
-    tasks: Tasks | None = None,
+    splits: ClientSplits | None = None,
     strategy: str = "auto",
-) -> Cohort:
-    """The cohort of all these runs, experiments in order and seeds within, at their beginning."""
-    runs = prepare(experiments, seeds, tasks or Tasks(here))
-    return Cohort(runs, Trainer(here.threads, strategy, here.precision))
+) -> Scheduler:
+    """The scheduler of all these runs, experiments in order and seeds within, at their beginning."""
+    runs = prepare(experiments, seeds, splits or ClientSplits(here))
+    return Scheduler(runs, Trainer(here.threads, strategy, here.precision))
 
 
-def finish(cohort: Cohort, tick: Callable[[], None] | None = None) -> list[Run]:
-    """The runs of a cohort at their ends, or where it has enough; `tick` is called whenever all stand at the beginning
-    of a round."""
-    cohort.tick = tick
+def finish(scheduler: Scheduler, tick: Callable[[], None] | None = None) -> list[Run]:
+    """The runs of a scheduler at their ends, or where it has enough; `tick` is called whenever all stand at the
+    beginning of a round."""
+    scheduler.tick = tick
     try:
-        cohort.run()
+        scheduler.run()
     finally:
-        cohort.trainer.close()
-    return list(cohort.runs)
+        scheduler.trainer.close()
+    return list(scheduler.runs)
 
 
 def frame(runs: Sequence[Run]) -> pd.DataFrame:
@@ -91,22 +91,22 @@ def train_job(
     # The digests of the files as they are now; they may change while it trains.
     started, declared = time.monotonic(), {e: (e.record(), code([e])) for e in experiments}
     own = {f for e in experiments for f in (*own_files(e), *getattr(getattr(e.problem, "model", None), "files", ()))}
-    tasks = Tasks(here)
-    cohort = begin(experiments, panel.seeds, here, tasks)
-    runs, trainer = cohort.runs, cohort.trainer
+    splits = ClientSplits(here)
+    scheduler = begin(experiments, panel.seeds, here, splits)
+    runs, trainer = scheduler.runs, scheduler.trainer
     if not alone:
-        results.check_data(output, [(e.labels, seed) for e in experiments for seed in panel.seeds], tasks.provenance)
+        results.check_data(output, [(e.labels, seed) for e in experiments for seed in panel.seeds], splits.provenance)
     earlier = 0.0, 0.0, 0  # seconds, processor time and memory before an interruption
 
     def note() -> dict[str, Any]:
         used = {
-            "cpu": cohort.cpu,
+            "cpu": scheduler.cpu,
             "seconds": earlier[0] + time.monotonic() - started,
             "process": earlier[1] + sum(os.times()[:4]),  # of this process and of those that it waited for
             "memory": max(earlier[2], peak_memory()),
         }
         made = {"by": _made_by(), "strategies": sorted(trainer.used)}
-        return {**made, "shared": cohort.shared, **used}
+        return {**made, "shared": scheduler.shared, **used}
 
     checkpoint = Checkpoint(
         here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
@@ -115,8 +115,8 @@ def train_job(
     resumed, changed = not foreign and checkpoint.restore(), ""
     if resumed:
         trainer.used |= set(checkpoint.said["strategies"])
-        cohort.shared |= checkpoint.said["shared"]
-        cohort.cpu = list(checkpoint.said["cpu"])
+        scheduler.shared |= checkpoint.said["shared"]
+        scheduler.cpu = list(checkpoint.said["cpu"])
         earlier = checkpoint.said["seconds"], checkpoint.said["process"], checkpoint.said["memory"]
         changed = _made_otherwise(checkpoint.said["by"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
@@ -132,25 +132,25 @@ def train_job(
                 checkpoint.tick()
             progress.update()
 
-        finish(cohort, tick)
+        finish(scheduler, tick)
     used, read = note(), apart.reads(own)
     if read:
         print(f"{scale}/{paper}/{job} reads {read}: it is trained again whenever it is asked for", file=sys.stderr)
     cost = [estimate(e, panel.seeds) for e in experiments]
     training = {
         "substitute": panel.substitute,
-        "data": tasks.provenance,
-        "data_notes": tasks.notes,
+        "data": splits.provenance,
+        "data_notes": splits.notes,
         "device": here.device,
         "configured_precision": here.precision,
         "precision": trainer.precision,
         "threads": here.threads,
         "strategies": sorted(trainer.used),
-        "local_runs": cohort.shared,
+        "local_runs": scheduler.shared,
         "seconds": round(used["seconds"], 2),
         "cpu_seconds": round(used["process"], 2),
         "peak_memory": used["memory"],
-        "seconds_by_part": {k: round(v, 2) for k, v in cohort.seconds.items()},
+        "seconds_by_part": {k: round(v, 2) for k, v in scheduler.seconds.items()},
         "resumed": resumed,
         "instructions_changed": changed,
         "samples": sum(c.samples for c in cost),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Run
+from reproduce.engine.scheduler import Run
 from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
 
@@ -62,8 +62,8 @@ def replay(
     Rounds are counted as in the results file, where runs without pilot sessions begin later. stored: its rows.
     precision: the one that it was trained with.
     """
-    cohort = begin(experiments, seeds, replace(settings(), precision=precision))
-    runs = cohort.runs
+    scheduler = begin(experiments, seeds, replace(settings(), precision=precision))
+    runs = scheduler.runs
     last: dict[int, int] = {}  # where the comparison of a run ends, however long it has to wait for others
 
     def enough(run: Run) -> bool:
@@ -71,12 +71,12 @@ def replay(
             last.setdefault(id(run), _recorded(run))
         return id(run) in last
 
-    cohort.enough = enough
-    finish(cohort, tick)
+    scheduler.enough = enough
+    finish(scheduler, tick)
     ends = [last.get(id(run), run.state["round"]) for run in runs]
     found = [_compare(run, _rows(stored, run), end) for run, end in zip(runs, ends, strict=True)]
     deviation, where = max((d for deviations in found for d in deviations), default=(math.inf, "nothing to compare"))
-    exact = all(run.env.task.dtype == torch.float64 for run in runs)
+    exact = all(run.env.split.dtype == torch.float64 for run in runs)
     tolerance = TOLERANCE["float64" if exact else precision]
     return Comparison(min(ends), sum(map(len, found)), deviation, where if deviation else "", tolerance)
 

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.arena import Arena
 from reproduce.engine.augment import Augmentation
+from reproduce.engine.device_data import DeviceData
 from reproduce.engine.kernels.library import Descent, addresses, aligned, call, level, library
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
@@ -319,16 +319,16 @@ class Scratch:
         )
 
 
-def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
+def compiled_run(chunk: Chunk, device_data: DeviceData) -> Rows:
     """Train the chunk's clients one after another in compiled code."""
-    code = program(chunk.layout.model, tuple(arena.train_x.shape[1:]), arena.dtype)
+    code = program(chunk.layout.model, tuple(device_data.train_x.shape[1:]), device_data.dtype)
     start = chunk.start
     assert code is not None
-    arena.labels_below(code.trace.buffers[-1].channels)
+    device_data.labels_below(code.trace.buffers[-1].channels)
     rule, index, steps = chunk.rule, chunk.batches(), chunk.steps  # index [A, K, B], steps [A]
     correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
     y = start.clone(memory_format=torch.contiguous_format)  # [A, P], moved in place
-    counts, generators, full = chunk.first_counts(), chunk.generators(arena.device), index.shape[2]
+    counts, generators, full = chunk.first_counts(), chunk.generators(device_data.device), index.shape[2]
     wide = code.by_channel(full)
 
     def own(row: Tensor) -> Tensor:
@@ -347,12 +347,12 @@ def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
         vectors = (push, pull, velocity, None if total is None else total[a], None if first is None else first[a])
         pointers = [None if v is None else v.data_ptr() for v in vectors]
         run = Descent(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], y.shape[1], int(counts[a]), *pointers)
-        augment = Augmentation([chunk.slots[a]], arena, full)
+        augment = Augmentation([chunk.slots[a]], device_data, full)
         block = max(1, BLOCK // max(1, full * code.drops)) if not augment.streams else 1
         for k in range(0, int(steps[a]), block):
             here = index[a, k : min(k + block, int(steps[a]))]
             masks = code.masks(generators[a], len(here), full)
-            code.steps(run, y[a], *_samples(arena, augment, here), masks, k, wide)
+            code.steps(run, y[a], *_samples(device_data, augment, here), masks, k, wide)
     if total is not None:
         total /= chunk.numbers(np.maximum(steps, 1).tolist(), total)[:, None]
     for rows in (y, total, first):
@@ -361,12 +361,12 @@ def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
     return Rows(y.sub_(start), total, first)
 
 
-def _samples(arena: Arena, augment: Augmentation, index: np.ndarray) -> tuple[Tensor, Tensor, np.ndarray]:
+def _samples(device_data: DeviceData, augment: Augmentation, index: np.ndarray) -> tuple[Tensor, Tensor, np.ndarray]:
     """Where the samples `index` are, and what they are called there: the training set, or an augmented copy."""
     if not augment.streams:
-        return arena.train_x, arena.train_y, index
+        return device_data.train_x, device_data.train_y, index
     where = torch.from_numpy(index[index >= 0])
-    return augment(arena.train_x[where]).contiguous(), arena.train_y[where], np.arange(len(where))[None]
+    return augment(device_data.train_x[where]).contiguous(), device_data.train_y[where], np.arange(len(where))[None]
 
 
 def program(model: Model, sample: tuple[int, ...], dtype: torch.dtype) -> Program | None:

@@ -10,20 +10,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.arena import Arena
+from reproduce.engine.device_data import DeviceData
 from reproduce.engine.kernels.library import LINE, Descent, addresses, aligned, call, library
 from reproduce.engine.local import Rows
 from reproduce.engine.stacking import Chunk
 from reproduce.engine.threads import Spread, parts
 
 
-def kernel_run(chunk: Chunk, arena: Arena, spread: Spread = map) -> Rows:
+def kernel_run(chunk: Chunk, device_data: DeviceData, spread: Spread = map) -> Rows:
     """Train a chunk in compiled code; CPU only. All slots lie in one array, of which `spread`'s threads train parts."""
     start = chunk.start
-    rule, dtype = chunk.rule, arena.dtype
+    rule, dtype = chunk.rule, device_data.dtype
     classes, features = chunk.layout.shapes[0]
-    arena.labels_below(classes)
-    x = _padded(arena)
+    device_data.labels_below(classes)
+    x = _padded(device_data)
 
     def pack(rows: Tensor | None) -> np.ndarray | None:
         """[A, P] -> [A, classes, width]: weights, bias, zeros. Small operations of numpy cost half of torch's."""
@@ -49,7 +49,7 @@ def kernel_run(chunk: Chunk, arena: Arena, spread: Spread = map) -> Rows:
         total := np.zeros_like(out) if wanted else None,
         first := np.zeros_like(out) if rule.first_gradient else None,
     )
-    list(spread(lambda part: _run(chunk, part, arena, x, out, vectors), parts(len(out))))
+    list(spread(lambda part: _run(chunk, part, device_data, x, out, vectors), parts(len(out))))
     if total is not None:
         total /= np.maximum(chunk.steps, 1).astype(total.dtype)[:, None, None]
     left = Rows(torch.from_numpy(unpack(out) - start.numpy()))
@@ -58,7 +58,12 @@ def kernel_run(chunk: Chunk, arena: Arena, spread: Spread = map) -> Rows:
 
 
 def _run(
-    chunk: Chunk, part: slice, arena: Arena, x: Tensor, out: np.ndarray, vectors: tuple[np.ndarray | None, ...]
+    chunk: Chunk,
+    part: slice,
+    device_data: DeviceData,
+    x: Tensor,
+    out: np.ndarray,
+    vectors: tuple[np.ndarray | None, ...],
 ) -> None:
     """Calls softmax.c on the slots `part`; out is [A, classes, width], so are the vectors of `Descent`, or absent."""
     slots, rule, (_, classes, width) = range(*part.indices(len(out))), chunk.rule, out.shape
@@ -73,23 +78,23 @@ def _run(
         for a in slots
     ]
     done = call(
-        library(arena.dtype).softmax_runs,
-        *(x, width, arena.train_y, addresses([plan.ctypes.data for plan in plans]), plans[0].shape[1]),
+        library(device_data.dtype).softmax_runs,
+        *(x, width, device_data.train_y, addresses([plan.ctypes.data for plan in plans]), plans[0].shape[1]),
         *(steps, len(slots), classes, out[part], (Descent * len(slots))(*rows)),
     )
     if not done:
         raise MemoryError(f"no memory for a step of {classes} classes and {width} features")
 
 
-def _padded(arena: Arena) -> Tensor:
-    """The training samples with their column of ones and zeros up to whole vectors; made once per arena."""
-    if arena.padded is None:
-        flat = arena.train_x.flatten(1)
+def _padded(device_data: DeviceData) -> Tensor:
+    """The training samples with their column of ones and zeros up to whole vectors; made once."""
+    if device_data.padded is None:
+        flat = device_data.train_x.flatten(1)
         n, features = flat.shape
         lanes = LINE // flat.element_size()
         width = -(-(features + 1) // lanes) * lanes
         padded = aligned(n * width, flat.dtype).view(n, width)
         padded[:, :features] = flat
         padded[:, features] = 1
-        arena.padded = padded  # only when complete: another thread may look at any moment
-    return arena.padded
+        device_data.padded = padded  # only when complete: another thread may look at any moment
+    return device_data.padded

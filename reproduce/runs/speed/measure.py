@@ -21,11 +21,11 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.cost import expected_strategy
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Train
 from reproduce.engine.strategies import macs
-from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
 from reproduce.models.model import Model
@@ -77,7 +77,7 @@ class Random:
 
 @dataclass(frozen=True)
 class Parts:
-    """The part of a data set that an arena reads."""
+    """The part of a data set that `DeviceData` reads."""
 
     train_x: np.ndarray
     train_y: np.ndarray
@@ -146,12 +146,12 @@ def timed(call: Callable[[], object], least: float = 0.1) -> float:
 
 def anchor(piece: Piece) -> tuple[str, dict[str, float]]:
     """(kind, samples per second of training and evaluation)."""
-    task, trainer = Tasks(NOWHERE).get(piece.problem, 0), Trainer(1)
-    assert isinstance(task, ClassificationTask)
-    x, rounds = task.initial(), iter(range(10**9))
+    split, trainer = ClientSplits(NOWHERE).get(piece.problem, 0), Trainer(1)
+    assert isinstance(split, ClassificationSplit)
+    x, rounds = split.initial(), iter(range(10**9))
     clients, steps = np.arange(piece.clients), np.full(piece.clients, piece.steps)
-    train = timed(lambda: trainer.train([(task, Train(clients, steps, x, 0.01, next(rounds)))]))
-    judge = timed(lambda: evaluate(task, [Evaluate(x.unsqueeze(0))]))
+    train = timed(lambda: trainer.train([(split, Train(clients, steps, x, 0.01, next(rounds)))]))
+    judge = timed(lambda: evaluate(split, [Evaluate(x.unsqueeze(0))]))
     return expected_strategy(piece.model, piece.shape), {
         "macs": macs(piece.model, piece.shape),
         "train": piece.clients * piece.steps * piece.batch / train,

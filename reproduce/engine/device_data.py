@@ -1,4 +1,4 @@
-"""A problem's data on the device: tensors, labels, the model's layout. Tasks of all seeds share one `Arena`."""
+"""A problem's data on the device: tensors, labels, the model's layout; splits of all seeds share it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reproduce.problem import Classification
 from reproduce.settings import Settings
 
 
-class Arena:
+class DeviceData:
     """Data of a classification problem: x [n, ...] and y [n] of the training and of the test set.
 
     checksums, notes: of data and weights, for the provenance.

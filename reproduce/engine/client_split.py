@@ -1,4 +1,4 @@
-"""A run's world: `Task`, the data of one problem split over the clients for one seed, and `Env`, what hooks see."""
+"""A run's world: `ClientSplit`, the data of one problem over the clients for one seed, and `Env`, what hooks see."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from reproduce.data.batches import Indices, Shuffled, planned
 from reproduce.declare.values import foreign
-from reproduce.engine.arena import Arena
+from reproduce.engine.device_data import DeviceData
 from reproduce.engine.layout import layout_of
-from reproduce.engine.objectives import Objectives, QuadraticTask
+from reproduce.engine.objectives import Objectives, QuadraticSplit
 from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
 from reproduce.models.ops import One
@@ -27,20 +27,20 @@ PORTION = 2000
 """Samples that go through the network together when a gradient outside the local loop is asked for."""
 
 
-class ClassificationTask:
-    """One split of an arena's data over the clients, for one seed.
+class ClassificationSplit:
+    """One split of the data on a device over the clients, for one seed.
 
     indices: one array a client, the places of its samples; samples [N]: how many; weights [N]: shares that add up to 1.
     """
 
-    def __init__(self, arena: Arena, problem: Classification, seed: int) -> None:
-        self.arena, self.problem, self.seed = arena, problem, seed
-        self.parameters = arena.layout.total
-        self.dtype, self.device = arena.dtype, arena.device
+    def __init__(self, device_data: DeviceData, problem: Classification, seed: int) -> None:
+        self.device_data, self.problem, self.seed = device_data, problem, seed
+        self.parameters = device_data.layout.total
+        self.dtype, self.device = device_data.dtype, device_data.device
         self.own_batches = foreign(problem.batches)
         self.shuffled = isinstance(problem.batches, Shuffled) and not self.own_batches
         split_seed = seed_of(problem, seed)
-        self.indices = arena.parts(problem, split_seed)
+        self.indices = device_data.parts(problem, split_seed)
         self.clients = len(self.indices)
         self.samples = np.array([len(i) for i in self.indices], dtype=np.int64)
         if problem.weights == "uniform" and not self.samples.all():
@@ -51,14 +51,14 @@ class ClassificationTask:
         self.weights = share / share.sum()
         self.test_indices: list[Indices] | None = None
         if problem.test_partition:
-            self.test_indices = parts_of(problem, split_seed, arena.labels, arena.test_labels)
+            self.test_indices = parts_of(problem, split_seed, device_data.labels, device_data.test_labels)
         for client, n in enumerate(self.samples.tolist()) if self._lonely else ():
             if n and problem.batches.least(n) == 1:
                 raise self._alone(client)
 
     @cached_property
     def name(self) -> bytes:
-        """Problem and seed, by which tasks are told apart and sorted."""
+        """Problem and seed, by which splits are told apart and sorted."""
         return repr((self.problem, self.seed)).encode()
 
     # --- the model's vector -------------------------------------------------------------------------------------------
@@ -66,30 +66,30 @@ class ClassificationTask:
     def initial(self, *key: int | str) -> Tensor:
         """The initial model [P]; with a `key` another one, whose random parts are of a stream of their own."""
         x = self.random(*key)
-        for name, values in self.arena.stored.items():
+        for name, values in self.device_data.stored.items():
             x[self.blocks[name]] = values.flatten().to(x)
         return x
 
     def random(self, *key: int | str) -> Tensor:
         """The same without any stored weights."""
-        return self.arena.layout.initial(self.seed, *key).to(self.device, self.dtype)
+        return self.device_data.layout.initial(self.seed, *key).to(self.device, self.dtype)
 
     @cached_property
     def statistics(self) -> Tensor:
         """The places [B] of the running statistics in it."""
-        return self.arena.layout.statistics.to(self.device)
+        return self.device_data.layout.statistics.to(self.device)
 
     @cached_property
     def blocks(self) -> dict[str, slice]:
         """Where each tensor lies in the flat vector."""
-        layout = self.arena.layout
+        layout = self.device_data.layout
         sizes = zip(layout.names, layout.sizes, strict=True)
         return {n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in sizes}
 
     @cached_property
     def trained(self) -> dict[str, slice]:
         """`blocks` without those that SGD leaves alone (running statistics)."""
-        return {n: where for n, where in self.blocks.items() if n not in self.arena.layout.buffers}
+        return {n: where for n, where in self.blocks.items() if n not in self.device_data.layout.buffers}
 
     # --- local work ---------------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class ClassificationTask:
         return np.array([batches.steps(int(a), unit, int(n)) for a, n in pairs], dtype=np.int64)
 
     def plan(self, client: int, steps: int, round: int, offset: int) -> Indices:
-        """Sample indices [steps, B] into the arena's training set; UserError for a user's own that are none."""
+        """Sample indices [steps, B] into the training set; UserError for a user's own that are none."""
         batches, key = self.problem.batches, (self.seed, round, client, offset)
         mine = self.indices[client]
         if not self.own_batches:
@@ -131,7 +131,7 @@ class ClassificationTask:
 
     def _gradient(self, client: int, request: Gradient) -> Tensor:
         """g [P] = 1/n sum over the client's samples i of the gradient of its loss, f_i'(x)."""
-        arena, model = self.arena, (request.model or self.problem.model).of(self.seed)
+        device_data, model = self.device_data, (request.model or self.problem.model).of(self.seed)
         layout, index, total = layout_of(model), self.indices[client], torch.zeros_like(request.x)
         if request.batch and request.batch < len(index):
             stream = rng("probe", self.seed, request.round, client)
@@ -140,11 +140,11 @@ class ClassificationTask:
             return total
         with torch.enable_grad():
             for part in np.array_split(index, -(-len(index) // PORTION)):
-                where = torch.from_numpy(np.ascontiguousarray(part)).to(arena.device)
+                where = torch.from_numpy(np.ascontiguousarray(part)).to(device_data.device)
                 leaf = request.x.detach().clone().requires_grad_()
                 ops = One()
-                logits = model.forward(ops, layout.named(leaf), ops.images(arena.train_x[where]))
-                loss = torch.nn.functional.cross_entropy(logits, arena.train_y[where], reduction="sum")
+                logits = model.forward(ops, layout.named(leaf), ops.images(device_data.train_x[where]))
+                loss = torch.nn.functional.cross_entropy(logits, device_data.train_y[where], reduction="sum")
                 loss.backward()
                 total += leaf.grad  # type: ignore[arg-type]
         return total / len(index)
@@ -182,7 +182,7 @@ class ClassificationTask:
         return where
 
     def _view(self, name: str) -> Indices:
-        labels, test_labels = self.arena.labels, self.arena.test_labels
+        labels, test_labels = self.device_data.labels, self.device_data.test_labels
         kind, _, numbers = name.partition(":")
         chosen = [int(number) for number in numbers.split(",") if number]
         if kind == "train":
@@ -198,50 +198,50 @@ class ClassificationTask:
 
     def labels(self, name: str) -> Indices:
         """Labels of the samples of an evaluation view."""
-        return (self.arena.labels if name.startswith("train") else self.arena.test_labels)[self.view(name)]
+        return (self.device_data.labels if name.startswith("train") else self.device_data.test_labels)[self.view(name)]
 
 
-Task = ClassificationTask | QuadraticTask
+ClientSplit = ClassificationSplit | QuadraticSplit
 
 
 @dataclass
 class Env:
     """A run's world, as far as algorithms may know it."""
 
-    task: Task
+    split: ClientSplit
     system: Any
     seed: int
 
     @cached_property
     def clients(self) -> int:
-        return self.task.clients
+        return self.split.clients
 
     @property
     def weights(self) -> np.ndarray:
         """The clients' shares in the objective [N]; a copy, since several runs share what is copied."""
-        return self.task.weights.copy()
+        return self.split.weights.copy()
 
     @property
     def samples(self) -> np.ndarray:
         """How many samples each client has [N]; a copy likewise."""
-        return self.task.samples.copy()
+        return self.split.samples.copy()
 
     @property
     def statistics(self) -> Tensor:
         """The places [B] of the network's running statistics in the vector of a model."""
-        return self.task.statistics
+        return self.split.statistics
 
     @property
     def parameters(self) -> int:
-        return self.task.parameters
+        return self.split.parameters
 
     @property
     def blocks(self) -> dict[str, slice]:
-        return self.task.blocks
+        return self.split.blocks
 
     @property
     def trained(self) -> dict[str, slice]:
-        return self.task.trained
+        return self.split.trained
 
     def only_trained(self, vector: Tensor) -> Tensor:
         """A vector [P] with zeros where SGD does not train (running statistics)."""
@@ -253,13 +253,13 @@ class Env:
         return kept
 
     def initial(self, *key: int | str) -> Tensor:
-        return self.task.initial(*key)
+        return self.split.initial(*key)
 
     def random(self, *key: int | str) -> Tensor:
-        return self.task.random(*key)
+        return self.split.random(*key)
 
     def tensor(self, values: Any) -> Tensor:
-        return torch.as_tensor(values, dtype=self.task.dtype, device=self.task.device)
+        return torch.as_tensor(values, dtype=self.split.dtype, device=self.split.device)
 
     def stack(self, rows: list[Tensor]) -> Tensor:
         """Models [P] as rows [C, P]."""
@@ -267,39 +267,39 @@ class Env:
 
     def processed(self, clients: np.ndarray, steps: np.ndarray) -> float:
         """Samples that the clients go through in `steps` [C] batches."""
-        return self.task.processed(clients, steps)
+        return self.split.processed(clients, steps)
 
     def zeros(self, *shape: int) -> Tensor:
-        return torch.zeros(shape, dtype=self.task.dtype, device=self.task.device)
+        return torch.zeros(shape, dtype=self.split.dtype, device=self.split.device)
 
 
-class Tasks:
-    """Builds tasks on demand and lets equal data be loaded once."""
+class ClientSplits:
+    """Builds splits on demand and lets equal data be loaded once."""
 
     def __init__(self, settings: Settings, dtype: torch.dtype | None = None) -> None:
         self.settings, self.dtype = settings, dtype
-        self._arenas: dict[Any, Arena | Objectives] = {}
-        self._tasks: dict[Any, Task] = {}
+        self._data: dict[Any, DeviceData | Objectives] = {}
+        self._splits: dict[Any, ClientSplit] = {}
 
-    def get(self, problem: Any, seed: int) -> Task:
-        """The task of `problem` for run seed `seed`; raises MissingData or UserError if its data cannot be read."""
-        key, home = (problem, seed), self._arenas.get(problem.arena)
+    def get(self, problem: Any, seed: int) -> ClientSplit:
+        """The split of `problem` for run seed `seed`; raises MissingData or UserError if its data cannot be read."""
+        key, home = (problem, seed), self._data.get(problem.device_data)
         if home is None:
-            kind = Objectives if isinstance(problem, Quadratic) else Arena
-            home = self._arenas[problem.arena] = kind(problem, self.settings, self.dtype)
-        if key not in self._tasks:
+            kind = Objectives if isinstance(problem, Quadratic) else DeviceData
+            home = self._data[problem.device_data] = kind(problem, self.settings, self.dtype)
+        if key not in self._splits:
             if isinstance(home, Objectives):
-                self._tasks[key] = QuadraticTask(home, seed)
+                self._splits[key] = QuadraticSplit(home, seed)
             else:
-                self._tasks[key] = ClassificationTask(home, problem, seed)
-        return self._tasks[key]
+                self._splits[key] = ClassificationSplit(home, problem, seed)
+        return self._splits[key]
 
     @property
     def provenance(self) -> dict[str, str]:
         """data set -> SHA-256 of its files, for the results' provenance."""
-        return {name: sha256 for arena in self._arenas.values() for name, sha256 in arena.checksums.items()}
+        return {name: sha256 for home in self._data.values() for name, sha256 in home.checksums.items()}
 
     @property
     def notes(self) -> dict[str, str]:
         """data set -> what must be said about it, where there is something (a subset, a vocabulary of its own)."""
-        return {name: note for arena in self._arenas.values() for name, note in arena.notes.items()}
+        return {name: note for home in self._data.values() for name, note in home.notes.items()}

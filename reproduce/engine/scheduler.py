@@ -1,4 +1,4 @@
-"""Many runs at once: the cohort plays the runs' generators in step and executes equal requests together.
+"""Many runs at once: the scheduler plays the runs' generators in step and executes equal requests together.
 
 Runs that are behind (in rounds, and in preparing a session) have their turn first: runs that skip or insert something
 meet again, and with them the requests that can share work.
@@ -25,11 +25,11 @@ import torch
 
 from reproduce.declare.apart import Tell, forked
 from reproduce.declare.experiment import Experiment, own_files
+from reproduce.engine.client_split import ClientSplit, ClientSplits, Env
 from reproduce.engine.evaluate import company, evaluate
 from reproduce.engine.order import Contents, contents
 from reproduce.engine.own import Own
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
-from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.streams import globally
 
@@ -60,18 +60,18 @@ class Run:
         """The requests of the rest of the run."""
         algorithm, state = Own(self.experiment) if self.experiment.foreign else self.experiment.algorithm, self.state
         if "x" not in state:
-            state.update(x=self.env.task.initial(), history=[], status="ok", round=0, work=0.0)
+            state.update(x=self.env.split.initial(), history=[], status="ok", round=0, work=0.0)
             algorithm.setup(self.env, state)
         yield from self.experiment.clock.play(self.env, algorithm, state)
         state["done"] = True
 
 
-def prepare(experiments: Sequence[Experiment], seeds: Sequence[int], tasks: Tasks) -> list[Run]:
+def prepare(experiments: Sequence[Experiment], seeds: Sequence[int], splits: ClientSplits) -> list[Run]:
     """All runs of a panel, experiments in order, seeds within."""
-    return [Run(e, seed, Env(tasks.get(e.problem, seed), e.system, seed)) for e in experiments for seed in seeds]
+    return [Run(e, seed, Env(splits.get(e.problem, seed), e.system, seed)) for e in experiments for seed in seeds]
 
 
-class Cohort:
+class Scheduler:
     """Plays runs to their end, or until all have `enough`; those of a user's own algorithm each in its own process.
 
     `tick` is called whenever every run waits for its first answer in a round (checkpoints, progress): before the first
@@ -100,7 +100,7 @@ class Cohort:
         def play(i: int, tell: Tell) -> tuple[Any, ...]:
             run = self.runs[i]
             trainer = Trainer(threads, self.trainer.forced, self.trainer.arithmetic)  # the first: one thread for OpenMP
-            alone = Cohort([run], trainer, lambda: tell(run.state["round"]))
+            alone = Scheduler([run], trainer, lambda: tell(run.state["round"]))
             alone.enough = self.enough
             with globally("run", run.seed):
                 alone._run_together([0])
@@ -111,7 +111,7 @@ class Cohort:
         def heard(i: int, round: int) -> None:
             self.runs[own[i]].state["round"] = round
 
-        cpu = not own or self.runs[own[0]].env.task.device.type == "cpu"
+        cpu = not own or self.runs[own[0]].env.split.device.type == "cpu"
         files = {file for i in own for file in own_files(self.runs[i].experiment)}
         plays = [partial(play, i) for i in own]
         idle = self.tick or (lambda: None)
@@ -140,7 +140,7 @@ class Cohort:
             left = behind[0]
             turn = sorted(i for i in waiting if self.runs[i].place == behind)  # the others wait for these
             asked = [(i, r) for i in turn for r in listed(waiting[i][1])]
-            answers = self.execute([(self.runs[i].env.task, r) for i, r in asked])
+            answers = self.execute([(self.runs[i].env.split, r) for i, r in asked])
             given: dict[int, list[Any]] = defaultdict(list)
             for (i, _), answer in zip(asked, answers, strict=True):
                 given[i].append(answer)
@@ -155,7 +155,7 @@ class Cohort:
         except StopIteration:
             return
 
-    def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
+    def execute(self, jobs: Sequence[tuple[ClientSplit, Request]]) -> list[Any]:
         """Answers in the order of the requests; what several runs ask for is computed once."""
         known: dict[Contents, int] = {}
         # First occurrence of each request: equal ones are branches of a prefix that runs share.
@@ -170,7 +170,7 @@ class Cohort:
         # Copies, because a run may change its answer in place.
         return [answers[f] if f == i else deepcopy(answers[f]) for i, f in enumerate(first)]
 
-    def _execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
+    def _execute(self, jobs: Sequence[tuple[ClientSplit, Request]]) -> list[Any]:
         answers: list[Any] = [None] * len(jobs)
         train = [i for i, (_, r) in enumerate(jobs) if isinstance(r, Train)]
         with _timed(self.seconds, "train"):
@@ -178,19 +178,19 @@ class Cohort:
         for i, answer in zip(train, trained, strict=True):
             answers[i] = answer
         with _timed(self.seconds, "gradient"), torch.no_grad():
-            for i, (task, r) in enumerate(jobs):
+            for i, (split, r) in enumerate(jobs):
                 if isinstance(r, Gradient):
-                    answers[i] = task.gradients(r)
+                    answers[i] = split.gradients(r)
         with _timed(self.seconds, "evaluate"):
             groups: dict[Any, list[int]] = defaultdict(list)
-            for i, (task, r) in enumerate(jobs):
+            for i, (split, r) in enumerate(jobs):
                 if isinstance(r, Evaluate):
-                    groups[company(task, r)].append(i)
+                    groups[company(split, r)].append(i)
             for members in groups.values():
-                task = jobs[members[0]][0]
+                split = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
                 before = process_time()
-                found = evaluate(task, requests, self.trainer.spread)
+                found = evaluate(split, requests, self.trainer.spread)
                 each = (process_time() - before) / sum(len(r.x) for r in requests)
                 for i, r, evaluated in zip(members, requests, found, strict=True):
                     evaluated.took = each * len(r.x)
