@@ -139,10 +139,8 @@ asks("RatesShort", lr=lambda env, state, cohort: np.full(len(cohort.ids) + 1, 0.
 def answers(name, hook, answer):
     made(name, FedAvg, **{hook: lambda self, env, *rest: answer(getattr(FedAvg, hook)(self, env, *rest))})
 
-answers("OneWeight", "choose", lambda c: Participants(c.ids, c.weight[:1]))
 answers("TupleChosen", "choose", lambda c: (c.ids, c.weight))
 answers("TwiceChosen", "choose", lambda c: Participants(np.repeat(c.ids, 2), np.repeat(c.weight, 2) / 2))
-answers("OneMessageWeight", "message_weights", lambda w: w[:1])
 answers("NoSums", "reduction", lambda w: None)
 answers("MetricsTwice", "metrics", lambda m: (r for r in [*m] * 2))
 answers("MetricsNone", "metrics", lambda m: iter(()))
@@ -182,27 +180,25 @@ REFUSED = {
     "StartHalf": "`start` of Train is torch.float16",
     "StartRows": "`start` of Train has shape [3, 4], not [4] or [2, 4]",
     "CorrectionShort": "`correction` of Train has shape [3]",
-    "StepsFloat": "`steps` of Train has one whole number for each client, [2], not float64 [2]",
-    "StepsList": "`steps` of Train has one whole number for each client, [2], not list",
-    "StepsNegative": "`steps` of Train are negative",
-    "OffsetNumber": "`offset` of Train has one whole number for each client",
+    "StepsFloat": "`steps` of Train are whole numbers in an array [2], not float64 [2]",
+    "StepsList": "`steps` of Train are whole numbers in an array [2], not list [1, 1]",
+    "StepsNegative": "`steps` of Train lie in 0 .. ",
+    "OffsetNumber": "`offset` of Train are whole numbers in an array",
     "ClientsOutside": "`clients` of Train lie in 0 .. ",
     "ClientsMask": "`clients` of Train are whole numbers",
-    "WeightsFlat": "`weights` of Train, which `reduction` gives, has shape [2], not [M, 2]",
-    "RatesShort": "`lr` of Train has one number for each client",
-    "OneWeight": "`choose` gives (1,) weights for (2,) clients",
+    "WeightsFlat": "`weights` of Train has shape [2], not [M, 2]",
+    "RatesShort": "`lr` of Train are numbers in an array [2], not float64 [3]",
     "TupleChosen": "'tuple' object has no attribute",
     "TwiceChosen": "`clients` of Train has a client twice",
-    "OneMessageWeight": "`message_weights` gives (1,) weights for (2,) clients",
     "NoSums": "nothing was added up: `reduction` returned None",
     "MetricsTwice": "`metrics` gives a metric and key twice",
     "MetricsNone": "`metrics` gives nothing",
     "MetricsNan": "`metrics` gives nan for distance",
     "MetricsPairs": "`metrics` gives (metric, key, value)",
     **dict.fromkeys(("NoModels", "ModelsByNumber"), "`models` gives a mapping from words"),
-    "ModelsAsRows": "`models` gives a vector [P]",
+    "ModelsAsRows": "what `models` gives has shape [1, 4], not [4]",
     "ModelsElsewhere": "a quadratic has no evaluation view 'validation'",
     "Evaluates": "`models` changes the model",
     "RoundAsTuple": "`round` is a generator of requests, not tuple ()",
-    "AsksForText": "a hook asks for str, which is no Train",
+    "AsksForText": "a hook asks for str 'train', which is no Train",
 }

@@ -10,6 +10,7 @@ import importlib.util
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import sys
 import sysconfig
@@ -45,12 +46,17 @@ def forked(
     raises ends the processes. What a function raises is an OwnCodeError, which names the place in `files`, or the
     UserError that it is.
     """
+    context = multiprocessing.get_context("fork")
     found: dict[int, Any] = {}
-    working: dict[Connection, tuple[int, int]] = {}  # pipe -> number of the function, process
+    working: dict[Connection, tuple[int, Any]] = {}  # pipe -> number of the function, process
     try:
         while len(found) < len(functions):
             for i in range(len(found) + len(working), min(len(functions), len(found) + at_once)):
-                pipe, child = _started(functions[i], files)
+                pipe, theirs = context.Pipe(duplex=False)
+                child = context.Process(target=_call, args=(functions[i], theirs, os.getpid(), files))
+                with warnings.catch_warnings(action="ignore"):  # this process's other threads hold nothing it needs
+                    child.start()
+                theirs.close()
                 working[pipe] = i, child
             ready: Any = wait([*working], 0.2)
             for pipe in ready:
@@ -58,69 +64,51 @@ def forked(
                 try:
                     kind, said = pickle.loads(pipe.recv_bytes())
                 except EOFError as error:
-                    del working[pipe]
-                    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-                    end = f"signal {-status}" if status < 0 else f"status {status}"
-                    raise OwnCodeError(f"its process ended with {end}") from error
+                    child.join()
+                    raise OwnCodeError(f"its process ended with status {child.exitcode}") from error
                 if kind == "told":
                     heard(i, said)
-                    continue
-                del working[pipe]
-                os.waitpid(child, 0)
-                pipe.close()
-                found[i] = _ended(kind, said)
+                elif kind == "returned":
+                    del working[pipe]
+                    child.join()
+                    pipe.close()
+                    found[i], read = said
+                    for file, what in read.items():
+                        _read[file] |= what
+                else:
+                    text, trace = said
+                    raised: UserError = kind(text)
+                    raised.add_note(trace)
+                    raise raised
             idle()
     finally:
         for pipe, (_, child) in working.items():
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            child.kill()
+            child.join()
             pipe.close()
     return [found[i] for i in range(len(functions))]
 
 
-def _ended(kind: Any, said: Any) -> Any:
-    if kind == "returned":
-        value, read = said
-        for file, what in read.items():
-            _read[file] |= what
-        return value
-    text, trace = said
-    error: UserError = kind(text)
-    error.add_note(trace)
-    raise error
-
-
-def _started(function: Callable[[Tell], Any], files: Iterable[Path]) -> tuple[Connection, int]:
-    """The pipe and the number of a process that calls `function` and ends."""
-    ours, theirs = multiprocessing.Pipe(duplex=False)
-    parent = os.getpid()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    with warnings.catch_warnings(action="ignore"):  # other threads of this process hold nothing that a child needs
-        child = os.fork()
-    if child:
-        theirs.close()
-        return ours, child
+def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int, files: Iterable[Path]) -> None:
+    """What a forked process does, to its end."""
 
     def tell(said: Any, kind: Any = "told") -> None:
         if os.getppid() != parent:  # nobody waits for it
             os._exit(1)
-        theirs.send_bytes(pickle.dumps((kind, said)))
+        pipe.send_bytes(pickle.dumps((kind, said)))
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to all; the parent ends this process
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to all; the parent ends this process
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        try:
-            tell((function(tell), dict(_read)), "returned")
-        except UserError as error:
-            tell((str(error), traceback.format_exc()), OwnCodeError if isinstance(error, OwnCodeError) else UserError)
-        except BaseException as error:  # a user's code raises whatever it likes
-            tell((words(error, *files), traceback.format_exc()), OwnCodeError)
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(0)
+        tell((function(tell), dict(_read)), "returned")
+    except UserError as error:
+        tell((str(error), traceback.format_exc()), OwnCodeError if isinstance(error, OwnCodeError) else UserError)
+    except BaseException as error:  # a user's code raises whatever it likes
+        tell((words(error, *files), traceback.format_exc()), OwnCodeError)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def words(error: BaseException, *files: Path) -> str:
@@ -135,8 +123,8 @@ def words(error: BaseException, *files: Path) -> str:
 # --- what it reads ----------------------------------------------------------------------------------------------------
 
 _LIBRARIES = tuple({*sysconfig.get_paths().values(), *map(os.path.realpath, sysconfig.get_paths().values()), "<"})
-_SYSTEM = ("/proc/", "/sys/", "/dev/")
-_OUTSIDE = ("os.listdir", "os.scandir", "subprocess.Popen", "os.system", "os.posix_spawn", "socket.connect")
+_LOOKS = ("os.listdir", "os.scandir")
+_OUTSIDE = (*_LOOKS, "subprocess.Popen", "os.system", "os.posix_spawn", "socket.connect")
 _read: defaultdict[str, set[str]] = defaultdict(set)
 """File of code -> what that code has read."""
 
@@ -163,27 +151,25 @@ def reads(files: Iterable[Path]) -> str:
 @cache
 def _asks(file: str, modified: int) -> bool:
     """Does it name the environment?"""
-    from reproduce.declare.closure import normal
-
-    text = normal(Path(file).read_text("utf-8"))
-    return any(f"'{name}'" in text for name in ("environ", "getenv"))
+    return bool(re.search(r"\b(environ|getenv)", Path(file).read_text("utf-8")))
 
 
 def _noted(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open":
-        path, mode, flags = arguments
-        reading = "r" in mode or "+" in mode if isinstance(mode, str) else not (flags or 0) & os.O_WRONLY
-        if not reading or not isinstance(path, str | bytes | os.PathLike):
+        path, _, flags = arguments
+        if (flags or 0) & os.O_WRONLY or not isinstance(path, str | bytes | os.PathLike):
             return
-        what = _source(os.path.abspath(os.fsdecode(path)))
-        if what.startswith((*_LIBRARIES, *_SYSTEM, str(PACKAGE))):
+        what = os.path.abspath(os.fsdecode(path))
+        with suppress(ValueError):  # of compiled Python the file that it was made of
+            what = importlib.util.source_from_cache(what) if what.endswith(".pyc") else what
+        if what.startswith((*_LIBRARIES, "/proc/", "/sys/", "/dev/", str(PACKAGE))):
             return
     elif event in _OUTSIDE:
         what = event if isinstance(arguments[0], int) else f"{event} {arguments[0]}"
     else:
         return
     frame: types.FrameType | None = sys._getframe(1)
-    if event in _OUTSIDE[:2] and frame is not None and frame.f_code.co_filename.startswith("<frozen"):
+    if event in _LOOKS and frame is not None and frame.f_code.co_filename.startswith("<frozen"):
         return  # an import only looks around
     while frame is not None and not (file := frame.f_code.co_filename).startswith(str(PACKAGE)):
         if not file.startswith(_LIBRARIES):
@@ -191,33 +177,26 @@ def _noted(event: str, arguments: tuple[Any, ...]) -> None:
         frame = frame.f_back
 
 
-def _source(path: str) -> str:
-    """Of compiled Python the file that it was made of."""
-    with suppress(ValueError):
-        return importlib.util.source_from_cache(path) if path.endswith(".pyc") else path
-    return path
-
-
 # --- what it changes for others ---------------------------------------------------------------------------------------
 
 
 @contextmanager
 def settings_kept() -> Iterator[None]:
-    """Settings of torch, NumPy and Python are afterwards as they were: types, threads, precision, warnings, the
-    folder."""
+    """Settings of torch, NumPy and Python are afterwards as they were: types, threads, precision, warnings, folder."""
     import numpy as np
     import torch
 
+    products: Any = (torch.backends.mkldnn.matmul, torch.backends.cuda.matmul)  # type: ignore[attr-defined]
     pairs: Any = (
         (torch.get_default_dtype, torch.set_default_dtype),
         (torch.get_default_device, torch.set_default_device),
         (torch.is_grad_enabled, torch.set_grad_enabled),
         (torch.get_num_threads, torch.set_num_threads),
         (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+        (np.geterr, lambda value: np.seterr(**value)),
+        (os.getcwd, os.chdir),
     )
-    products: Any = (torch.backends.mkldnn.matmul, torch.backends.cuda.matmul)  # type: ignore[attr-defined]
-    before, errors, folder = [ask() for ask, _ in pairs], np.geterr(), os.getcwd()
-    precisions = [p.fp32_precision for p in products]  # the older function that asks cannot be used beside these
+    before, precisions = [ask() for ask, _ in pairs], [p.fp32_precision for p in products]
     with warnings.catch_warnings():
         try:
             yield
@@ -226,20 +205,19 @@ def settings_kept() -> Iterator[None]:
                 if ask() != value:
                     put(value)
             if precisions != [p.fp32_precision for p in products]:
-                torch.set_float32_matmul_precision("highest")
+                torch.set_float32_matmul_precision("highest")  # the older setting, which must agree with these
                 for place, precision in zip(products, precisions, strict=True):
                     place.fp32_precision = precision
-            torch.set_flush_denormal(False)
-            np.seterr(**errors)
-            with suppress(OSError):  # a folder that is gone
-                os.chdir(folder)
 
 
 @contextmanager
 def unpatched() -> Iterator[None]:
     """Raises OwnCodeError if functions, classes or constants of this package were exchanged, and puts them back: what
     is trained next, and kept, would be another algorithm under the same name."""
-    before = [*_held()]
+    modules = [m for n, m in list(sys.modules.items()) if n.partition(".")[0] == PACKAGE.name]
+    classes = [v for m in modules for v in vars(m).values() if isinstance(v, type) and v.__module__ == m.__name__]
+    owners: list[Any] = [*modules, *classes]
+    before = [(owner, n, v) for owner in owners for n, v in vars(owner).items() if not n.startswith("_")]
     try:
         yield
     finally:
@@ -249,14 +227,3 @@ def unpatched() -> Iterator[None]:
     if changed:
         names = sorted({f"{owner.__name__}.{name}" for owner, name, _ in changed})
         raise OwnCodeError(f"it exchanges {' and '.join(names)} of this package: inherit and override instead")
-
-
-def _held() -> Iterator[tuple[Any, str, Any]]:
-    """(module or class, name, value) of all that the loaded modules of this package define."""
-    for module in [m for n, m in list(sys.modules.items()) if n.partition(".")[0] == PACKAGE.name]:
-        for name, value in list(vars(module).items()):
-            if name.startswith("__") or isinstance(value, types.ModuleType):
-                continue
-            yield module, name, value
-            if isinstance(value, type) and value.__module__ == module.__name__:
-                yield from ((value, n, v) for n, v in list(vars(value).items()) if callable(v) or not n.startswith("_"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -33,41 +33,13 @@ class Own:
     def __init__(self, experiment: Experiment) -> None:
         self._algorithm = deepcopy(experiment.algorithm)
         self._clocks = ("status", "round", "done", *experiment.clock.memory)
-        self._fit("choose", lambda given, now, probe=None: (given.weight, given.ids))
-        self._fit("message_weights", lambda given, now, cohort: (given, cohort.ids))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._algorithm, name)
 
-    def _fit(self, hook: str, pair: Callable[..., tuple[Any, Any]]) -> None:
-        """Let weights that a hook gives be looked at: one for each client."""
-        algorithm = getattr(self._algorithm, "algorithm", self._algorithm)  # of one in parts
-        ask = getattr(algorithm, hook)
-
-        def asked(env: Env, *others: Any, **named: Any) -> Any:
-            given = ask(env, *others, **named)
-            weights, clients = pair(given, *others, **named)
-            if np.shape(weights) != np.shape(clients):
-                said = f"{np.shape(weights)} weights for {np.shape(clients)} clients"
-                raise OwnCodeError(f"`{hook}` gives {said}: one for each")
-            return given
-
-        object.__setattr__(algorithm, hook, asked)
-
     def setup(self, env: Env, state: State) -> None:
         with self._looked_at("setup", env, state):
             self._algorithm.setup(env, state)
-
-    def fingerprinted(self, state: State, scratch: State) -> None:
-        with settings_kept():
-            self._algorithm.fingerprinted(state, scratch)
-
-    def norms(self, steps: Any, lr: float) -> Any:
-        with settings_kept():
-            found = self._algorithm.norms(steps, lr)
-        if np.shape(found) != np.shape(steps):
-            raise OwnCodeError(f"`norms` gives {_shape(found)} for the steps {_shape(steps)}: one for each client")
-        return found
 
     def round(self, env: Env, state: State, now: Any) -> Play:
         return self._played("round", env, state, now)
@@ -101,9 +73,10 @@ class Own:
         if not isinstance(found, Mapping) or not found or not all(isinstance(key, str) for key in found):
             raise OwnCodeError(f"`models` gives a mapping from words to models [P], not {_short(found)}")
         for x in found.values():
-            if not isinstance(x, Evaluate) and not (isinstance(x, Tensor) and x.dim() == 1):
-                raise OwnCodeError("`models` gives a vector [P], or an `Evaluate`, for each key")
-            check(env.split, x if isinstance(x, Evaluate) else Evaluate(x[None]))
+            if isinstance(x, Evaluate):
+                check(env.split, x)
+            else:
+                _tensor(env.split, x, "what `models` gives", (env.split.parameters,))
         return found
 
     def metrics(self, env: Env, state: State, answers: Mapping[str, Any]) -> list[tuple[str, str, float]]:
@@ -134,55 +107,42 @@ class Own:
         state["x"] = state["x"].contiguous()
 
 
-MODELS = {Train: ("start", "correction", "anchor", "previous", "teacher"), Gradient: ("x",), Evaluate: ("x",)}
-"""Fields that hold models [P] or several of them [C, P]."""
-
-
 def check(split: ClientSplit, request: Any, distinct: bool = False) -> None:
-    """Are tensors and arrays what the request's type says? Contents are not read: a step size that is not finite ends
+    """Are tensors and arrays what the request's type says? Contents of tensors are not read: what is not finite ends
     in a recorded divergence. distinct: may no client occur twice, as in a round?
     """
-    what = type(request).__name__
-    if type(request) not in MODELS:
-        raise OwnCodeError(f"a hook asks for {what}, which is no Train, Gradient or Evaluate")
-    count = split.parameters if request.model is None else layout_of(request.model).total
-    clients = 0 if isinstance(request, Evaluate) else _clients(split, request, distinct)
-    for name in MODELS[type(request)]:
-        if (value := getattr(request, name)) is not None:
-            one = [] if isinstance(request, Evaluate) else [(count,)]
-            several = [] if name == "teacher" or isinstance(request, Gradient) else [(clients or None, count)]
-            _tensor(split, value, f"`{name}` of {what}", *one, *several)
+    if not isinstance(request, Train | Gradient | Evaluate):
+        raise OwnCodeError(f"a hook asks for {_short(request)}, which is no Train, Gradient or Evaluate")
     if isinstance(request, Evaluate) and request.view not in ("test", "train"):
         split.problem.check_view(request.view)
-    if not isinstance(request, Train):
-        return
-    numbers = {"steps": "iu", "offset": "iu", "round": "iu", "lr": "iuf"}
-    for name, kinds in numbers.items():
-        value = getattr(request, name)
-        single = np.ndim(value) == 0 and (name == "lr" or (name == "round" and 0 <= value < 2**32))
-        if single or (name == "offset" and value is None):
+    p = split.parameters if request.model is None else layout_of(request.model).total
+    c = None if isinstance(request, Evaluate) else np.size(request.clients)
+    rows, one = [(p,), (c, p)], [(p,)]
+    models: dict[str, Any] = {"start": rows, "correction": rows, "anchor": rows, "previous": rows, "teacher": one}
+    models |= {"x": [(c, p)] if isinstance(request, Evaluate) else one}
+    models |= {"weights": [(None, c)], "thresholds": [(c, len(split.blocks))]}
+    numbers = {"clients": split.clients, "steps": 2**32, "offset": 2**32, "round": 2**32, "lr": math.inf}
+    for f in dataclasses.fields(request):
+        value, what = getattr(request, f.name), f"`{f.name}` of {type(request).__name__}"
+        if value is None and f.default is None:
             continue
-        if not isinstance(value, np.ndarray) or value.shape != (clients,) or value.dtype.kind not in kinds:
-            kind = "number" if name == "lr" else "whole number"
-            raise OwnCodeError(f"`{name}` of Train has one {kind} for each client, [{clients}], not {_typed(value)}")
-        if name != "lr" and (value < 0).any():
-            raise OwnCodeError(f"`{name}` of Train are negative for some client")
-    if request.weights is not None:
-        _tensor(split, request.weights, "`weights` of Train, which `reduction` gives,", (None, clients))
-    if request.thresholds is not None:
-        _tensor(split, request.thresholds, "`thresholds` of Train", (clients, len(split.blocks)))
+        if f.name in numbers:
+            _numbers(value, what, c, numbers[f.name], single=f.name in ("round", "lr"), whole=f.name != "lr")
+        elif f.name in models:
+            _tensor(split, value, what, *models[f.name])
+    if distinct and isinstance(request, Train) and len(np.unique(request.clients)) < len(request.clients):
+        raise OwnCodeError("`clients` of Train has a client twice; those of a round are distinct, with weights")
 
 
-def _clients(split: ClientSplit, request: Train | Gradient, distinct: bool) -> int:
-    """How many clients a request has."""
-    ids, name = request.clients, f"`clients` of {type(request).__name__}"
-    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
-        raise OwnCodeError(f"{name} are whole numbers in an array [C], not {_typed(ids)}")
-    if ids.min() < 0 or ids.max() >= split.clients:
-        raise OwnCodeError(f"{name} lie in 0 .. {split.clients - 1}, not in {ids.min()} .. {ids.max()}")
-    if distinct and isinstance(request, Train) and len(np.unique(ids)) < len(ids):
-        raise OwnCodeError(f"{name} has a client twice; those of a round are distinct, with weights")
-    return len(ids)
+def _numbers(value: Any, what: str, count: int | None, end: float, single: bool, whole: bool) -> None:
+    """Numbers [C] from 0 to below `end`, or one of them where a `single` one will do."""
+    alone = single and np.ndim(value) == 0
+    array, shape = (np.asarray(value), ()) if alone else (value, (count,))
+    fits = isinstance(array, np.ndarray) and array.shape == shape and array.size
+    if not fits or array.dtype.kind not in ("iu" if whole else "iuf"):
+        raise OwnCodeError(f"{what} are {'whole ' * whole}numbers in an array [{count}], not {_typed(value)}")
+    if whole and (array.min() < 0 or array.max() >= end):
+        raise OwnCodeError(f"{what} lie in 0 .. {end - 1}, not in {array.min()} .. {array.max()}")
 
 
 def _tensor(split: ClientSplit, value: Any, what: str, *shapes: tuple[int | None, ...]) -> None:
@@ -196,16 +156,11 @@ def _tensor(split: ClientSplit, value: Any, what: str, *shapes: tuple[int | None
         if len(shape) == value.dim() and all(n == (m or max(n, 1)) for n, m in zip(value.shape, shape, strict=True)):
             return
     wanted = " or ".join(f"[{', '.join('M' if n is None else str(n) for n in shape)}]" for shape in shapes)
-    raise OwnCodeError(f"{what} has shape {_shape(value)}, not {wanted}")
-
-
-def _shape(value: Any) -> str:
-    """The shape of a tensor or an array, the type of anything else."""
-    return str(list(value.shape)) if hasattr(value, "shape") else type(value).__name__
+    raise OwnCodeError(f"{what} has shape {list(value.shape)}, not {wanted}")
 
 
 def _typed(value: Any) -> str:
-    return f"{value.dtype} {_shape(value)}" if hasattr(value, "dtype") else _shape(value)
+    return f"{value.dtype} {list(value.shape)}" if hasattr(value, "dtype") else _short(value)
 
 
 def _short(value: Any) -> str:
