@@ -304,7 +304,11 @@ def arguments() -> Iterator[Bad]:
     yield Bad("an embedded set", ("data", "get", "digits"), "nothing to get")
     yield Bad("an algorithm's partition", ("partition", "fedprox"), "fedprox is an algorithm, not a benchmark")
     yield Bad("nothing to split", ("partition", "fedacs/fig7-static"), "there are no data to split")
-    yield Bad("a set that is missing", ("partition", "fedacs/mnist-static", "--scale", "paper"), "data set mnist: no ")
+    yield Bad(
+        "a set that is missing",
+        ("partition", "fedacs/mnist-static", "--scale", "paper"),
+        "data set mnist: there is no ",
+    )
     yield Bad("data that is nowhere", ("train", "reduced", "fedacs", "image-blobs"), "unknown job")
     yield Bad("the set is missing", ("train", "paper", "fedagrac", "fig4-lr-async--fedagrac"), "data set a9a")
 

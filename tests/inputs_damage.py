@@ -8,7 +8,6 @@ import lzma
 import os
 import pickle
 import shutil
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -281,52 +280,32 @@ def _npz(**change: Any) -> bytes:
     return stream.getvalue()
 
 
-def _claiming(shape: tuple[int, ...], dtype: str = "|u1") -> bytes:
-    """An archive whose train_x says that it has this shape."""
-    stream = io.BytesIO(_npz(train_x=None))
-    with zipfile.ZipFile(stream, "a") as archive:
-        header = io.BytesIO()
-        np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": False, "shape": shape})
-        archive.writestr("train_x.npy", header.getvalue() + bytes(100))
-    return stream.getvalue()
-
-
 def data() -> Iterator[Bad]:
     """Data of one's own, vouched for by side files: what is not a data set is refused before it is used."""
-    good = "-1 3:1\n+1 1:0.5\n"
+    good = b"-1 3:1\n+1 1:0.5\n"
     lines = {
-        "NaN": "-1 3:nan\n+1 1:1\n", "infinity": "-1 3:1\n+1 1:inf\n", "labels all equal": "-1 3:1\n-1 1:1\n",
-        "feature 0": "-1 0:1\n+1 1:1\n", "feature 124": "-1 124:1\n+1 1:1\n", "a label 2": "2 1:1\n+1 1:1\n",
-        "a word": "-1 word\n+1 1:1\n", "a row more": good + "+1 1:1\n", "a row less": "-1 3:1\n", "no rows": "",
+        "NaN": b"-1 3:nan\n+1 1:1\n", "feature 124": b"-1 124:1\n+1 1:1\n", "a label 2": b"2 1:1\n+1 1:1\n",
+        "a word": b"-1 word\n+1 1:1\n", "a row more": good + b"+1 1:1\n", "no rows": b"",
     }  # fmt: skip
     for name, text in lines.items():
-        files = {"a9a/a9a": text.encode(), "a9a/a9a.t": good.encode()}
+        files = {"a9a/a9a": text, "a9a/a9a.t": good}
         yield Bad(f"a9a, {name}", ("data", "get", "a9a"), "cannot be decoded", patch=_bring("a9a", files))
-    whole = lzma.compress(good.encode())
-    for name, packed in {"cut": whole[:-9], "no xz": b"-1 3:1\n", "bytes": lzma.compress(b"\xff\xfe\n")}.items():
-        files = {"a9a/a9a.xz": packed, "a9a/a9a.t.xz": whole}
-        yield Bad(f"a9a.xz, {name}", ("data", "get", "a9a"), "cannot be decoded", patch=_bring("a9a", files))
-    images = np.zeros((2, 28, 28), np.uint8)
+    files = {"a9a/a9a.xz": lzma.compress(good)[:-9], "a9a/a9a.t.xz": lzma.compress(good)}
+    yield Bad("a9a.xz, cut", ("data", "get", "a9a"), "cannot be decoded", patch=_bring("a9a", files))
     for name, archive in {
-        "empty": b"", "text": b"hello", "cut": _npz()[:-100], "10 TB": _claiming((10**10, 1000)),
-        "more than a machine has": _claiming((2**62,)), "a negative shape": _claiming((-2, 28, 28)),
-        "pickles": _npz(train_y=np.array([{}, {}], object)), "a class": _claiming((2, 28, 28), "|O"),
-        "floats": _npz(train_x=images.astype(float)), "NaN": _npz(train_x=np.full((2, 28, 28), np.nan)),
-        "labels all equal": _npz(train_y=[1, 1]), "test labels all equal": _npz(test_y=[1, 1]),
-        "a label 10": _npz(train_y=[0, 10]), "a label -1": _npz(test_y=[-1, 1]),
-        "labels in words": _npz(train_y=["a", "b"]),
+        "empty": b"", "cut": _npz()[:-100], "pickles": _npz(train_y=np.array([{}, {}], object)),
+        "floats": _npz(train_x=np.zeros((2, 28, 28))), "a label 10": _npz(train_y=[0, 10]),
         "no labels": _npz(train_y=None), "other images": _npz(train_x=np.zeros((2, 32, 32), np.uint8)),
-        "fewer labels": _npz(train_y=[1]), "a row more": _npz(train_x=np.zeros((3, 28, 28), np.uint8)),
+        "a row more": _npz(train_x=np.zeros((3, 28, 28), np.uint8)),
     }.items():  # fmt: skip
         files = {"mnist/mnist.npz": archive}
         yield Bad(f"mnist.npz, {name}", ("data", "get", "mnist"), "mnist/mnist.npz", patch=_bring("mnist", files))
-    for name, side in {"empty": b"", "bytes": b"\xff" * 99, "of another file": b"0" * 64, "a word": b"yes"}.items():
+    for name, side in {"bytes": b"\xff" * 99, "of another file": b"0" * 64}.items():
         files = {"mnist/mnist.npz": _npz(), "mnist/mnist.npz.sha256": side}
         yield Bad(f"side file, {name}", ("data", "get", "mnist"), "has SHA-256", patch=_bring("mnist", files))
     news = b'"1","T","x"\n"2","T","y"\n'
-    for name, text in {"no text": b'"1"\n"2"\n', "class 9": b'"9","T"\n"1","T"\n', "class 0": b'"0","T"\n"1","T"\n',
-                       "a word": b'"one","T"\n"1","T"\n', "Latin-1": b'"1","\xfc"\n"2","T"\n', "empty": b"",
-                       "all of a class": b'"1","T"\n"1","T"\n'}.items():  # fmt: skip
+    for name, text in {"no text": b'"1"\n"2"\n', "class 0": b'"0","T"\n"1","T"\n', "a word": b'"one","T"\n"1","T"\n',
+                       "Latin-1": b'"1","\xfc"\n"2","T"\n'}.items():  # fmt: skip
         files = {"ag_news/train.csv": text, "ag_news/test.csv": news}
         yield Bad(f"ag_news, {name}", ("data", "get", "ag_news"), "cannot be decoded", patch=_bring("ag_news", files))
 

@@ -76,10 +76,10 @@ def test_missing_data_names_file_folder_and_both_ways_out(place: Settings) -> No
         assert caught.value.needs == "cifar10"
         for words in ("cifar10/cifar10.npz", str(place.data), "REPRODUCE_DATA", "python -m reproduce data get cifar10"):
             assert words in str(caught.value)
-        assert ("does not exist" in str(caught.value)) is not create
+        assert ("which does not exist" in str(caught.value)) is not create
     (place.data / "a9a").mkdir()
     (place.data / "a9a" / "a9a.xz").write_bytes(b"")
-    with pytest.raises(MissingData, match=r"a9a/a9a\.t\.xz is missing"):
+    with pytest.raises(MissingData, match=r"there is no a9a/a9a\.t\.xz in the"):
         load("a9a", place)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,21 +14,14 @@ from runs import run
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
-from reproduce.data.checks import samples
 from reproduce.data.dataset import Dataset
 from reproduce.data.embedded import GaussianClasses, ImageBlobs, TopicTokens
-from reproduce.data.load import load, of_record
-from reproduce.data.sources import SOURCES
 from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
 from reproduce.models.declared import ConvNet, FastText, Softmax
 from reproduce.models.model import Model
-from reproduce.models.sample import Sample
-from reproduce.papers.fiarse.cropped_tests import CroppedTests
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification, Quadratic
-from reproduce.runs import plan
-from reproduce.settings import settings
 from reproduce.systems import Steps, System
 
 Parts = dict[str, Any]
@@ -97,25 +89,16 @@ def both(function: Callable[[Any], Any]) -> Change:
     return lambda parts: parts.update({name: function(parts[name]) for name in ("train_x", "test_x")})
 
 
-def mapped(x: np.ndarray, folder: Path) -> np.ndarray:
-    np.save(folder / "x.npy", x)
-    return np.load(folder / "x.npy", mmap_mode="r")
-
-
 # --- what works -------------------------------------------------------------------------------------------------------
 
 WORKS: list[tuple[str, str, Change]] = [
     ("lists", "table", lambda parts: parts.update({k: parts[k].tolist() for k in ("train_x", "train_y")})),
     ("big-endian features", "table", to("train_x", lambda x: x.astype(">f4"))),
-    ("big-endian labels", "table", to("train_y", lambda y: y.astype(">i2"))),
     ("small labels", "image", to("train_y", lambda y: y.astype(np.uint8))),
     ("float64", "table", both(lambda x: x.astype(np.float64))),
-    ("long doubles", "table", both(lambda x: x.astype(np.longdouble))),
     ("columns first", "table", to("train_x", np.asfortranarray)),
-    ("every second row", "image", to("train_x", lambda x: np.repeat(x, 2, 0)[::2])),
     ("strides backwards", "text", to("train_x", lambda x: np.ascontiguousarray(x[::-1])[::-1])),
     ("read-only", "table", lambda parts: [parts[k].setflags(write=False) for k in ARRAYS]),
-    ("big-endian tokens", "text", to("train_x", lambda x: x.astype(">i8"))),
     ("unsigned tokens", "text", to("train_x", lambda x: x.astype(np.uint16))),
 ]
 
@@ -123,11 +106,6 @@ WORKS: list[tuple[str, str, Change]] = [
 @pytest.mark.parametrize(("kind", "change"), [row[1:] for row in WORKS], ids=[row[0] for row in WORKS])
 def test_the_same_numbers_in_another_form_train_the_same_model(kind: str, change: Change) -> None:
     assert torch.equal(trained(own(change, kind), kind)["x"], trained(BASE[kind], kind)["x"])
-
-
-def test_a_mapped_file_trains_the_same_model(tmp_path: Path) -> None:
-    state = trained(own(to("train_x", lambda x: mapped(x, tmp_path)), "table"), "table")
-    assert torch.equal(state["x"], trained(BASE["table"], "table")["x"])
 
 
 def test_images_of_floats_are_taken_as_they_are() -> None:
@@ -141,82 +119,32 @@ def test_images_of_floats_are_taken_as_they_are() -> None:
 FLOATS = both(lambda x: np.zeros((len(x), 1, 8, 8), np.float32))
 REFUSED: list[tuple[str, str, Change, str]] = [
     ("a label too large", "table", put("train_y", 5, 3), r"train_y has the label 3 \(sample 5\); labels are 0 \.\. 2"),
-    ("a label far too large", "table", put("train_y", 5, 2**40), "train_y has the label 1099511627776"),
+    ("a label far too large", "text", put("train_y", 5, 2**40), "train_y has the label 1099511627776"),
     ("a negative label", "table", put("train_y", 5, -1), "train_y has the label -1"),
-    ("of an image", "image", put("train_y", 0, 3), "train_y has the label 3"),
-    ("of a text", "text", put("train_y", 0, 3), "train_y has the label 3"),
     ("in the test set", "image", put("test_y", 2, 3), r"test_y has the label 3 \(sample 2\)"),
-    ("labels from 1", "table", to("train_y", lambda y: y + 1), "has the label 3"),
-    (
-        "a label beyond int64",
-        "table",
-        to("train_y", lambda y: np.full(60, 2**64 - 1, np.uint64)),
-        "18446744073709551615",
-    ),
-    ("labels [N, 1]", "table", to("train_y", lambda y: y[:, None]), r"train_y has 2 axes, \[60, 1\]; labels have one"),
-    ("labels one-hot", "table", to("train_y", lambda y: np.eye(3, dtype=int)[y]), "train_y has 2 axes"),
-    ("labels of floats", "table", to("train_y", lambda y: y.astype(float)), "train_y has the type float64; labels are"),
-    ("labels of truth", "table", to("train_y", lambda y: y > 0), "train_y has the type bool; labels are whole"),
-    ("labels of words", "table", to("train_y", lambda y: y.astype(str)), "train_y has the type <U21"),
-    ("labels of objects", "table", to("train_y", lambda y: y.astype(object)), "train_y has the type object"),
-    ("too few labels", "table", to("train_y", lambda y: y[:-1]), "train_x has 60 samples and train_y 59 labels"),
+    ("labels [N, 1]", "table", to("train_y", lambda y: y[:, None]), r"train_y is int64 \[60, 1\]; labels are whole"),
+    ("labels of floats", "table", to("train_y", lambda y: y.astype(float)), r"float64 \[60\]; labels are whole"),
+    ("labels of words", "table", to("train_y", lambda y: y.astype(str)), r"train_y is <U21 \[60\]; it is an array"),
+    ("too few labels", "table", to("train_y", lambda y: y[:-1]), "train_x has 60 samples and train_y 59 labels; decl"),
     ("NaN", "table", put("train_x", (5, 1), np.nan), r"train_x has a value that is no finite float32 \(sample 5\)"),
     ("infinity in the test set", "table", put("test_x", (3, 0), -np.inf), r"test_x has a value .* \(sample 3\)"),
-    ("float64 beyond float32", "table", to("train_x", lambda x: x.astype(float) * 1e300), "no finite float32"),
-    ("NaN of float16", "table", to("train_x", lambda x: (x * np.nan).astype(np.float16)), "no finite float32"),
-    (
-        "NaN in an image",
-        "image",
-        lambda p: (FLOATS(p), p["test_x"].__setitem__((1, 0, 0, 0), np.nan)),
-        "test_x has a v",
-    ),
-    ("whole numbers in a table", "table", to("train_x", lambda x: x.astype(int)), "has the type int64; features are"),
-    ("bytes in a table", "table", to("train_x", lambda x: x.astype(np.uint8)), "train_x has the type uint8; features"),
-    ("complex", "table", to("train_x", lambda x: x + 1j), "train_x has the type complex64"),
-    ("objects", "table", to("train_x", lambda x: x.astype(object)), "train_x has the type object"),
-    ("rows of unequal length", "table", to("train_x", lambda x: [[1.0], [1.0, 2.0]]), "train_x is no array"),
-    ("one number", "table", to("train_x", lambda x: 1.0), "train_x is a single number"),
-    ("nothing", "table", to("train_x", lambda x: None), "train_x has the type object"),
-    ("masked", "table", to("train_x", lambda x: np.ma.masked_greater(x, 1)), "train_x has masked entries"),
-    ("a column too few", "table", to("train_x", lambda x: x[:, :3]), r"samples have shape \(3,\), not \(4,\)"),
-    ("transposed", "table", to("train_x", lambda x: x.T), r"samples have shape \(60,\), not \(4,\)"),
-    ("an axis too many", "table", to("train_x", lambda x: x[..., None]), r"has 3 axes, \[60, 4, 1\]; 2 are declared"),
-    ("no test set", "table", lambda p: p.update({k: p[k][:0] for k in ("test_x", "test_y")}), "test_x has no samples"),
-    (
-        "fewer rows",
-        "table",
-        lambda p: p.update({k: p[k][:50] for k in ARRAYS[:2]}),
-        "train set has 50 samples; declared",
-    ),
+    ("beyond float32", "table", to("train_x", lambda x: x.astype(float) * 1e300), "no finite float32"),
+    ("NaN in an image", "image", lambda p: (FLOATS(p), p["test_x"].__setitem__((1, 0, 0, 0), np.nan)), "test_x has a"),
+    ("whole numbers in a table", "table", to("train_x", lambda x: x.astype(int)), r"is int64 \[60, 4\]; features are"),
+    ("rows of two lengths", "table", to("train_x", lambda x: [[1.0], [1.0, 2.0]]), "cannot be used: .*inhomogeneous"),
+    ("nothing", "table", to("train_x", lambda x: None), r"train_x is object \[\]; it is an array of numbers"),
+    ("a column too few", "table", to("train_x", lambda x: x[:, :3]), r"train_x is float32 \[60, 3\]; .* \[N, 4\]"),
+    ("no test set", "table", lambda p: p.update({k: p[k][:0] for k in ("test_x", "test_y")}), r"test_x is float32 \[0"),
+    ("fewer rows", "table", lambda p: p.update({k: p[k][:50] for k in ARRAYS[:2]}), "train_x has 50 samples .* are 60"),
     ("more classes", "table", lambda p: p.update(n_classes=4), "it has 4 classes; declared are 3"),
-    ("floats, channels last", "image", both(lambda x: x / 255.0), r"not \(1, 8, 8\) as declared: floats have the ch"),
-    (
-        "bytes, channels first",
-        "image",
-        to("train_x", lambda x: x.transpose(0, 3, 1, 2)),
-        r"not \(8, 8, 1\) as declared",
-    ),
-    (
-        "images without channel",
-        "image",
-        to("train_x", lambda x: x[..., 0]),
-        r"3 axes, \[60, 8, 8\]; 4 are declared, \[N",
-    ),
-    ("images of int64", "image", to("train_x", lambda x: x.astype(int)), "type int64; images are uint8, or floats"),
-    ("images of truth", "image", to("train_x", lambda x: x > 99), "type bool; images are uint8"),
-    ("three channels", "image", to("train_x", lambda x: np.repeat(x, 3, 3)), r"shape \(8, 8, 3\), not \(8, 8, 1\)"),
-    ("bytes, and floats", "image", lambda p: p.update(test_x=np.zeros((24, 1, 8, 8))), "type uint8 and test_x float64"),
+    ("floats, channels last", "image", both(lambda x: x / 255.0), r"is float64 \[60, 8, 8, 1\]; .* \[N, 1, 8, 8\]"),
+    ("bytes, channels first", "image", to("train_x", lambda x: x.transpose(0, 3, 1, 2)), r"images .* \[N, 8, 8, 1\]"),
+    ("images of int64", "image", to("train_x", lambda x: x.astype(int)), "is int64 .*; images are uint8, or floats"),
+    ("bytes, and floats", "image", lambda p: p.update(test_x=np.zeros((24, 1, 8, 8))), "uint8 and test_x float64"),
     ("a token too large", "text", put("train_x", (3, 3), 30), r"train_x has token ids outside 0 \.\. 29: 0 \.\. 30"),
     ("a negative token", "text", put("test_x", (3, 3), -1), "test_x has token ids outside"),
-    ("tokens of floats", "text", to("train_x", lambda x: x.astype(float)), "type float64; token ids are whole"),
-    ("longer texts", "text", to("train_x", lambda x: np.repeat(x, 2, 1)), r"shape \(12,\), not \(6,\)"),
+    ("tokens of floats", "text", to("train_x", lambda x: x.astype(float)), "is float64 .*; token ids are whole"),
     ("an error", "table", lambda parts: parts["none"], "the data set Own cannot be used: KeyError: 'none'"),
-    (
-        "an error of two lines",
-        "table",
-        to("train_x", lambda x: int("a\nb")),
-        "the data set Own cannot be used: invalid",
-    ),
 ]
 
 
@@ -238,16 +166,12 @@ def test_floats_are_not_normalised_in_silence() -> None:
     [
         ("table", {"train_samples": 61}, "train_samples is 61, and .* has 60"),
         ("table", {"test_samples": -1}, "test_samples is a whole number >= 0, not -1"),
-        ("table", {"train_samples": True}, "train_samples is a whole number >= 0, not True"),
-        ("table", {"train_samples": 30.0}, "train_samples is a whole number >= 0, not 30.0"),
         ("table", {"train_samples": 2, "subset_balanced": True}, "0 samples of each of 3 classes"),
-        ("table", {"subset_seed": 2**32}, "subset_seed is below 2"),
         ("table", {"partition_seed": -1}, "partition_seed is a whole number"),
         ("table", {"evaluation_batch": 0}, "evaluation_batch is a whole number >= 1"),
         ("table", {"mean": (0.5,), "std": (0.5,)}, "mean, std and pad are for images"),
         ("image", {"mean": (0.5,), "std": (0.0,)}, "each number of std is a positive number, not 0.0"),
         ("image", {"mean": (0.5,) * 3, "std": (0.5,) * 3}, "one number each for 1 channels"),
-        ("image", {"mean": (0.5,)}, "one number each for 1 channels"),
     ],
 )
 def test_numbers_of_a_problem_that_the_data_do_not_have(kind: str, more: dict[str, Any], words: str) -> None:
@@ -259,7 +183,6 @@ def test_numbers_of_a_problem_that_the_data_do_not_have(kind: str, more: dict[st
     ("field", "value", "words"),
     [
         ("sizes", (60, 0), "number of test samples is a whole number >= 1, not 0"),
-        ("sizes", (60.0, 24), "number of training samples|number of train samples is a whole number"),
         ("sizes", 60, "sizes are the numbers of training and of test samples"),
         ("classes", "3", "classes is a whole number >= 1, not '3'"),
         ("sample", (4,), "sample is a Sample"),
@@ -282,76 +205,15 @@ def test_a_record_that_cannot_be_named_is_refused() -> None:
     ("fields", "words"),
     [
         ({"minimisers": ((1.0,), (0.0,))}, r"minimisers of a quadratic: numbers of shape \(2, 2\) are needed, not f"),
-        ({"minimisers": ((1.0, 0.0),)}, r"not float64 of shape \(1, 2\)"),
-        ({"minimisers": ((1.0, 0.0), (0.0,))}, "tuples of tuples of numbers are needed"),
         ({"minimisers": [[1.0, 0.0], [0.0, 1.0]]}, "tuples of tuples of numbers are needed"),
-        ({"minimisers": (("1", "0"), ("0", "1"))}, "numbers of shape"),
         ({"minimisers": ((float("nan"), 0.0), (0.0, 0.0))}, "minimisers of a quadratic: a number is not finite"),
-        ({"hessians": (((1.0,),), ((1.0,),))}, r"hessians of a quadratic: numbers of shape \(2, 2, 2\)"),
         ({"hessians": (((1.0, 5.0), (0.0, 1.0)),) * 2}, "hessians of a quadratic are symmetric"),
         ({"start": (1.0,)}, r"start of a quadratic: numbers of shape \(2,\)"),
-        ({"start": (1.0, float("inf"))}, "start of a quadratic: a number is not finite"),
         ({"clients": 0}, "the number of clients is a whole number >= 1, not 0"),
         ({"dim": 2.0}, "the dimension is a whole number >= 1, not 2.0"),
-        ({"data_seed": 2**32}, "data_seed is below 2"),
     ],
 )
 def test_a_quadratic_of_other_shapes_is_none(fields: dict[str, Any], words: str) -> None:
     """Some of them NumPy would stretch until they fit."""
     with pytest.raises(UserError, match=words):
         Quadratic(**{"clients": 2, "dim": 2, **fields})
-
-
-# --- over everything declared -----------------------------------------------------------------------------------------
-
-
-def declared() -> list[Any]:
-    """Every embedded data set of an experiment at any scale."""
-    problems = [e.problem for scale in ("smoke", "reduced", "paper") for j in plan.jobs(scale) for e in j.experiments]
-    data = [p.data for p in problems if isinstance(p, Classification) and not isinstance(p.data, CroppedTests)]
-    return list(
-        dict.fromkeys([*(s.name for s in SOURCES.values() if s.embedded), *(d for d in data if not isinstance(d, str))])
-    )
-
-
-def damages(x: np.ndarray, y: np.ndarray, classes: int, vocabulary: int) -> Sequence[tuple[str, Any, Any]]:
-    """What may be wrong with the training or the test set of any kind."""
-    high, low, beyond = y.copy(), y.copy(), x.copy()
-    high[-1], low[0] = classes, -1
-    beyond[(-1,) * x.ndim] = vocabulary if vocabulary else np.nan if x.dtype.kind == "f" else 0
-    other = x.astype(np.float64) if x.dtype.kind != "f" else x.astype(np.int64)
-    found = [
-        ("label", x, high), ("label", x, low), ("axes", x, y[:, None]), ("type", x, y.astype(float)),
-        ("type", x, y > 0), ("labels", x, y[:-1]), ("declared", x[:-1], y[:-1]), ("no samples", x[:0], y[:0]),
-        ("axes", x[..., None], y), ("as declared", x[:, 1:], y), ("type|declared", other, y),
-    ]  # fmt: skip
-    return found if x.dtype == np.uint8 else [*found, ("token ids|finite", beyond, y)]
-
-
-def test_every_embedded_set_is_as_declared_and_no_damage_to_it_passes() -> None:
-    for source in declared():
-        problem = Classification(source, _model(source), IID(), 2, Shuffled(8))
-        data = load(source, settings()) if isinstance(source, str) else of_record(source)
-        there = problem.source
-        for part, rows in zip(("train", "test"), there.sizes, strict=True):
-            given = (np.array(getattr(data, f"{part}_{name}")) for name in "xy")
-            _intact_or_refused(part, *given, there.sample, rows, there.classes)
-
-
-def _intact_or_refused(part: str, x: np.ndarray, y: np.ndarray, sample: Sample, rows: int, classes: int) -> None:
-    for floats in (False, True):
-        kept = samples(part, x, y, sample, rows, classes, floats)
-        assert kept[0] is x
-        assert kept[1] is y
-        for words, features, labels in damages(x, y, classes, sample.vocabulary):
-            with pytest.raises(ValueError, match=words):
-                samples(part, features, labels, sample, rows, classes, floats)
-
-
-def _model(source: Any) -> Model:
-    sample = getattr(source, "sample", None)
-    if sample is None:
-        return Softmax(64 if source == "digits" else 20, 10)
-    if sample.vocabulary:
-        return FastText(sample.vocabulary, 2, source.classes)
-    return Softmax(int(np.prod(sample.shape)), source.classes)

@@ -169,8 +169,8 @@ class WrongPairs(BytePairs):
     ("change", "words"),
     [
         (lambda parts: parts.update(train_text=None, test_text=None), "OwnTexts has no texts to cut into tokens"),
-        (lambda parts: parts["train_text"].pop(), "train_text has 59 texts and train_y 60 labels"),
-        (lambda parts: parts.update(test_text=[b"red"] * 24), "test_text has the type bytes; texts are strings"),
+        (lambda parts: parts["train_text"].pop(), "train_text has 59 texts, the first a str; 60 are needed"),
+        (lambda parts: parts.update(test_text=[b"red"] * 24), "the first a bytes; 24 are needed"),
     ],
 )
 def test_texts_that_are_none(change: Change, words: str) -> None:

@@ -23,25 +23,17 @@ def declaration(data: Any) -> None:
     name = type(data).__name__
     if not callable(getattr(data, "load", None)):
         raise UserError(f"data {data!r} are neither the name of a data set nor a record with load()")
-    for field in ("sample", "sizes", "classes"):
-        if not hasattr(data, field):
-            raise UserError(f"{name} has no `{field}`: a record of data has sample, sizes and classes beside load()")
-    sample, sizes = data.sample, data.sizes
-    if not isinstance(sample, Sample) or sample.dtype not in ("float", "int64"):
-        raise UserError(f"{name}.sample is a Sample of 'float' or 'int64', not {sample!r}")
-    if not isinstance(sample.shape, tuple) or len(sample.shape) not in (1, 3):
-        raise UserError(
-            f"{name}.sample has shape (features,), (tokens,) or (channels, height, width), not {sample.shape}"
-        )
-    for number in sample.shape:
-        whole(f"each number of the shape of {name}.sample", number)
+    sample, sizes = getattr(data, "sample", None), getattr(data, "sizes", None)
+    if not isinstance(sample, Sample) or sample.dtype not in ("float", "int64") or len(sample.shape) not in (1, 3):
+        wanted = "shape (features,), (tokens,) or (channels, height, width)"
+        raise UserError(f"{name}.sample is a Sample of 'float' or 'int64' and {wanted}, not {sample!r}")
     if not isinstance(sizes, tuple) or len(sizes) != 2:
         raise UserError(f"{name}.sizes are the numbers of training and of test samples, not {sizes!r}")
+    for number in (*sample.shape, *([sample.vocabulary] if sample.dtype == "int64" else [])):
+        whole(f"each number of {name}.sample", number)
     for part, number in zip(PARTS, sizes, strict=True):
         whole(f"{name}.sizes: the number of {part} samples", number)
-    whole(f"{name}.classes", data.classes)
-    if sample.dtype == "int64":
-        whole(f"the vocabulary of {name}.sample", sample.vocabulary)
+    whole(f"{name}.classes", getattr(data, "classes", None))
 
 
 def both(
@@ -61,17 +53,13 @@ def samples(
     """Features and labels of the training or the test set as arrays of this machine's types.
 
     Images are uint8 [N, H, W, C] or, where `floats` are allowed, floats [N, C, H, W] that are taken as they are.
-    ValueError that names the array and the property that is wrong: type, rank, shape, number or range.
+    ValueError that names the array and the property that is wrong: type, shape, number or range.
     """
     x, y = features(f"{part}_x", x, sample, floats), array(f"{part}_y", y)
-    if y.dtype.kind not in "iu":
-        raise ValueError(f"{part}_y has the type {y.dtype}; labels are whole numbers")
-    if y.ndim != 1:
-        raise ValueError(f"{part}_y has {y.ndim} axes, {list(y.shape)}; labels have one, [{rows}]")
-    if len(x) != len(y):
-        raise ValueError(f"{part}_x has {len(x)} samples and {part}_y {len(y)} labels; there is one for each")
-    if len(y) != rows:
-        raise ValueError(f"the {part} set has {len(y)} samples; declared are {rows}")
+    if y.dtype.kind not in "iu" or y.ndim != 1:
+        raise ValueError(f"{part}_y is {y.dtype} {list(y.shape)}; labels are whole numbers [N]")
+    if not len(x) == len(y) == rows:
+        raise ValueError(f"{part}_x has {len(x)} samples and {part}_y {len(y)} labels; declared are {rows}")
     if y.min() < 0 or y.max() >= classes:
         wrong = int(np.flatnonzero((y < 0) | (y >= classes))[0])
         raise ValueError(f"{part}_y has the label {y[wrong]} (sample {wrong}); labels are 0 .. {classes - 1}")
@@ -81,62 +69,29 @@ def samples(
 def features(name: str, x: Any, sample: Sample, floats: bool) -> NDArray[Any]:
     """The features of `samples`; all finite, token ids below the vocabulary."""
     x, shape, tokens = array(name, x), sample.shape, sample.dtype == "int64"
-    wanted = "token ids are whole numbers" if tokens else "features are float32"
-    known = x.dtype.kind in ("iu" if tokens else "f")
-    if len(shape) == 3:
-        pixels = x.dtype == np.uint8
-        known = pixels or (floats and known)
-        wanted = "images are uint8" + (", or floats with the channels first" if floats else "")
-        shape = (*shape[1:], shape[0]) if pixels or not known else shape
-    if not known:
-        raise ValueError(f"{name} has the type {x.dtype}; {wanted}, {axes(shape)}")
-    if x.ndim != len(shape) + 1:
-        raise ValueError(f"{name} has {x.ndim} axes, {list(x.shape)}; {len(shape) + 1} are declared, {axes(shape)}")
-    if x.shape[1:] != shape:
-        first = ": floats have the channels first" if len(shape) == 3 and x.dtype.kind == "f" else ""
-        raise ValueError(f"{name}: samples have shape {x.shape[1:]}, not {shape} as declared{first}")
-    if not len(x):
-        raise ValueError(f"{name} has no samples")
+    fits, wanted = x.dtype.kind == "f", "features are floats"
+    if tokens:
+        fits, wanted = x.dtype.kind in "iu", "token ids are whole numbers"
+    if len(shape) == 3 and not (floats and fits):  # floats have the channels first
+        fits, wanted = x.dtype == np.uint8, f"images are uint8{', or floats [N, C, H, W]' * floats}:"
+        shape = (*shape[1:], shape[0])
+    if not fits or x.shape[1:] != shape or not len(x):
+        raise ValueError(f"{name} is {x.dtype} {list(x.shape)}; {wanted} [N, {', '.join(map(str, shape))}]")
     low, high = x.min(), x.max()
     if tokens and not 0 <= low <= high < sample.vocabulary:
         raise ValueError(f"{name} has token ids outside 0 .. {sample.vocabulary - 1}: {low} .. {high}")
     if x.dtype.kind == "f" and not -LARGEST <= float(low) <= float(high) <= LARGEST:
-        fine = np.abs(x) <= LARGEST if x.dtype.itemsize > 4 else np.isfinite(x)
-        wrong = int(np.flatnonzero(~fine.reshape(len(x), -1).all(1))[0])
+        wrong = int(np.flatnonzero(~(np.abs(x.astype(np.float64)) <= LARGEST).reshape(len(x), -1).all(1))[0])
         raise ValueError(f"{name} has a value that is no finite float32 (sample {wrong})")
     return x.astype(np.int32, copy=False) if tokens and x.dtype.itemsize < 8 else x
 
 
-def axes(shape: tuple[int, ...]) -> str:
-    """Samples of this shape below each other, in words."""
-    return f"[N, {', '.join(map(str, shape))}]"
-
-
 def array(name: str, value: Any) -> NDArray[Any]:
     """`value` as an array of numbers in this machine's byte order; ValueError if it is none."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ValueError(f"{name} has masked entries: fill them or leave the samples out")
-    try:
-        found = np.asarray(value)
-    except Exception as error:  # lists of unequal length, tensors with a gradient or on another device, ...
-        raise ValueError(f"{name} is no array ({' '.join(str(error).split())})") from error
-    if found.dtype.kind not in "biuf":
-        raise ValueError(f"{name} has the type {found.dtype}; it is an array of numbers")
-    if found.ndim == 0:
-        raise ValueError(f"{name} is a single number; it has one entry for each sample")
-    if found.dtype.kind == "f" and found.dtype.itemsize > 8:
-        found = found.astype(np.float64)
-    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
-
-
-def texts(part: str, given: Any, rows: int) -> None:
-    """ValueError unless there is one text for each label, or none at all."""
-    if given is None:
-        return
-    if len(given) != rows:
-        raise ValueError(f"{part}_text has {len(given)} texts and {part}_y {rows} labels; there is one for each")
-    if not isinstance(given[0], str):
-        raise ValueError(f"{part}_text has the type {type(given[0]).__name__}; texts are strings")
+    found = np.asarray(value)
+    if found.dtype.kind not in "biuf" or found.ndim == 0:
+        raise ValueError(f"{name} is {found.dtype} {list(found.shape)}; it is an array of numbers, one for each sample")
+    return found.astype(found.dtype.newbyteorder("="), copy=False)
 
 
 def summed(arrays: Iterable[NDArray[Any]], texts: Iterable[Any] = ()) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import shutil
@@ -14,10 +13,9 @@ import numpy as np
 
 from reproduce.data.checks import PARTS
 from reproduce.data.dataset import Arrays
-from reproduce.data.load import checked, find_layout, load, sha256, verified
+from reproduce.data.load import find_layout, load, sha256, verified
 from reproduce.data.sources import Files, Source, find_source
 from reproduce.errors import UserError
-from reproduce.files import FULL, unwritable
 from reproduce.settings import Settings
 
 _NEWS = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv"
@@ -44,7 +42,6 @@ ARCHIVES = {
     ),
 }  # fmt: skip
 """Official archives: address, MD5, and the folder in it that has the folders of the set's last layout."""
-FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
 def download(name: str, settings: Settings) -> Path:
@@ -65,11 +62,9 @@ def download(name: str, settings: Settings) -> Path:
         except UserError:
             raise
         except Exception as error:  # urllib and torchvision each have their own errors for a missing network
-            if isinstance(error, OSError) and error.errno in (*FULL, *FORBIDDEN):
-                raise unwritable(folder, error) from error
             raise UserError(
-                f"data set {name} could not be fetched ({type(error).__name__}: {error}); check the network, or copy "
-                f"the files into the data folder from another machine (docs/data.md)"
+                f"data set {name} could not be fetched into {folder} ({type(error).__name__}: {error}); check the "
+                f"network and the disk, or copy the files from another machine (docs/data.md)"
             ) from error
     load(name, settings)
     return settings.data / layout.files[0].path
@@ -85,8 +80,6 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
         for file in absent:
             verified(file, temporary, source.name)
     elif source.name in ARCHIVES:
-        if there := [folder / file.path for file in layout.files if file not in absent]:
-            raise UserError(f"{there[0]} is there, and nothing is overwritten: delete it to get {source.name}")
         url, md5, inside = ARCHIVES[source.name]
         packed = _fetch(url, temporary / url.rpartition("/")[2])
         with packed.open("rb") as stream:
@@ -94,7 +87,7 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
         if found != md5:
             raise UserError(f"{url} has the MD5 {found}, expected {md5}; try again later")
         shutil.unpack_archive(packed, temporary / "unpacked")
-        made = {f.path: temporary / "unpacked" / inside / Path(f.path).name for f in layout.files}
+        made = {f.path: temporary / "unpacked" / inside / Path(f.path).name for f in absent}
     elif source.name in TORCHVISION:
         path, whole, side = layout.files[0].path, temporary / "whole.npz", temporary / "whole.sha256"
         np.savez_compressed(whole, allow_pickle=False, **_torchvision(source, temporary))
@@ -125,12 +118,7 @@ def _torchvision(source: Source, temporary: Path) -> Arrays:
         fetched = known(str(temporary), train=part == "train", download=True)
         arrays[f"{part}_x"] = np.asarray(fetched.data, np.uint8).reshape(-1, *source.shape)
         arrays[f"{part}_y"] = np.asarray(fetched.targets, np.int64)
-    try:
-        checked(dict(arrays), source)
-    except ValueError as error:
-        raise UserError(f"what was fetched is not the official {source.name}: {error}") from error
     for key, expected in source.decoded.items():
         if (found := hashlib.sha256(arrays[key].astype(np.uint8).tobytes()).hexdigest()) != expected:
-            said = f"{key} of the fetched {source.name} has SHA-256 {found}, expected {expected}"
-            raise UserError(f"{said}; try again later")
+            raise UserError(f"{key} of the fetched {source.name} has SHA-256 {found}, expected {expected}")
     return arrays

@@ -8,10 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import lzma
-import math
 import os
 import re
-import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,7 +22,6 @@ from reproduce.data.dataset import Arrays, packed
 from reproduce.data.sources import Source
 from reproduce.errors import UserError
 
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm")
 SPLIT = re.compile(r"(train|test|e?val|valid|dev)(ing|idation|uation)?([ _-]?(set|data|images|split))?s?", re.I)
 """What looks like the name of a part."""
 
@@ -33,8 +30,6 @@ def read_npz(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """An archive with `train_x, train_y, test_x, test_y`, images possibly as differences `train_x_d` (docs/data.md)."""
     arrays: Arrays = {}
     with paths[0].open("rb") as stream, np.load(stream) as archive:
-        for name in archive.files:
-            _check_size(archive.zip, name, max(source.sizes) * max(1, math.prod(source.shape)))
         for part in ("train", "test"):
             if f"{part}_x_d" in archive.files:
                 arrays[f"{part}_x"] = undo_differences(archive[f"{part}_x_d"])
@@ -45,16 +40,6 @@ def read_npz(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
                 arrays[f"{part}_x"] = arrays[f"{part}_x"][..., None]
         lossy = sum(len(archive[k]) for k in ("lossy_train_idx", "lossy_test_idx") if k in archive.files)
     return arrays, f"{lossy} images are JPEG re-encodings" if lossy else ""
-
-
-def _check_size(archive: zipfile.ZipFile, name: str, most: int) -> None:
-    """Raises ValueError for an array that claims more than `most` entries, before anything is reserved for them."""
-    with archive.open(f"{name}.npy") as file:
-        version = np.lib.format.read_magic(file)
-        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = header(file)
-    if math.prod(shape) > most or dtype.itemsize > 8:
-        raise ValueError(f"{name} claims {math.prod(shape):,} entries of {dtype}, expected {most:,} at most")
 
 
 def undo_differences(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -147,8 +132,6 @@ def listed(root: Path) -> list[Path]:
         folders[:], names = ([n for n in group if not n.startswith((".", "__"))] for group in (folders, names))
         if loops := [n for n in folders if real.is_relative_to((here / n).resolve())]:
             raise UserError(f"{here / loops[0]} is a link to a folder around it: take it out")
-        if lost := [n for n in names if not (here / n).is_file()]:
-            raise UserError(f"{here / lost[0]} is a link to nothing, or no file: take it out")
         if not folders and not names:
             raise UserError(f"{here} is empty: take it out")
         found += [(here / n).relative_to(root) for n in names]
@@ -160,9 +143,7 @@ def classed(files: Sequence[Path], what: str) -> tuple[list[Path], list[str]]:
     from PIL import Image
 
     how = f"labels are the names of folders, {what}/CLASS/picture.png"
-    pictures = [f for f in files if f.suffix.lower() in PICTURES]
-    if other := [f for f in files if f.suffix.lower() in {*Image.registered_extensions()} - {*PICTURES}]:
-        raise UserError(f"{what}: {other[0]} is of a kind that is not read: save it as .png, or take it out")
+    pictures = [f for f in files if f.suffix.lower() in Image.registered_extensions()]
     if loose := [f for f in pictures if len(f.parts) == 1]:
         raise UserError(f"{what}: {loose[0]} lies in no folder of a class; {how}")
     folders = {f.parts[0] for f in files if len(f.parts) > 1}

@@ -6,8 +6,7 @@ Looked for in `settings.data`; the decoded copy and the memory of verified check
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +24,8 @@ from reproduce.errors import MissingData, UserError
 from reproduce.files import regular
 from reproduce.models import weights
 from reproduce.settings import Settings
+
+AGAIN = "copy it again, or delete it and run `python -m reproduce data get {}`"
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,9 @@ def available(name: str, settings: Settings) -> Availability:
     if any(file.folder for file in layout.files):
         return Availability(name, "present", str(path), "a folder of images, checked when loaded")
     stamps = [_stamp(file, settings.data) for file in layout.files]
-    for copy in store.copies(settings.store / "data", name):
-        if list(copy.stamps) == stamps:
-            return Availability(name, "verified", str(path), copy.note)
-    return Availability(name, "present", str(path), "checksum not verified yet")
+    copy = store.find(settings.store / "data", name, lambda c: list(c.stamps) == stamps)
+    state, detail = ("verified", copy.note) if copy else ("present", "checksum not verified yet")
+    return Availability(name, state, str(path), detail)  # type: ignore[arg-type]
 
 
 def load(name: str, settings: Settings) -> Dataset:
@@ -79,15 +79,10 @@ def load(name: str, settings: Settings) -> Dataset:
     root, stamps = settings.store / "data", [_stamp(file, settings.data) for file in layout.files]
     copy = store.find(root, name, lambda c: list(c.stamps) == stamps)
     if copy is None:
-        summed = _combined([verified(file, settings.data, name) for file in layout.files])
-        copy = store.find(root, name, lambda c: c.sha256 == summed and list(c.stamps) != stamps)
-        if copy is None:
-            copy = store.write(root, name, summed, *decode(source, layout, settings.data), stamps)
-        else:
-            with suppress(UserError):  # a store that is read-only stays as it is
-                copy.stamped(stamps)
-    arrays = copy.arrays()
-    said: dict[str, Any] = {k: arrays[k] for k in ARRAYS} | {f"{part}_text": _texts(arrays, part) for part in PARTS}
+        sums = [verified(file, settings.data, name) for file in layout.files]
+        summed = sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode()).hexdigest()
+        copy = store.write(root, name, summed, *decode(source, layout, settings.data), stamps)
+    said: dict[str, Any] = {k: unpacked(v) if k.endswith("_text") else v for k, v in copy.arrays().items()}
     return Dataset(name, n_classes=source.classes, sha256=copy.sha256, note=copy.note, **said)
 
 
@@ -98,28 +93,12 @@ def find_layout(source: Source, folder: Path) -> Files | None:
 
 def missing(source: Source, folder: Path) -> str:
     """What is not there and the two ways to get it."""
-    started = min(source.layouts, key=lambda layout: len(_absent(layout, folder)) / len(layout.files))
-    if len(_absent(started, folder)) < len(started.files):
-        what = f"{' and '.join(_absent(started, folder))} is missing"
-    else:
-        what = f"no {', or '.join(' with '.join(file.path for file in layout.files) for layout in source.layouts)}"
-    where = f"in the data folder {folder}" if folder.is_dir() else f"because the data folder {folder} does not exist"
+    absent = min((_absent(layout, folder) for layout in source.layouts), key=len)
+    where = f"in the data folder {folder}{'' if folder.is_dir() else ', which does not exist'}"
     return (
-        f"data set {source.name}: {what} {where}; set the folder (REPRODUCE_DATA, or `data` in config/config.yaml) "
-        f"or run `python -m reproduce data get {source.name}`"
+        f"data set {source.name}: there is no {' and '.join(absent)} {where}; set the folder (REPRODUCE_DATA, or "
+        f"`data` in config/config.yaml) or run `python -m reproduce data get {source.name}`"
     )
-
-
-def checked(arrays: Arrays, source: Source) -> Arrays:
-    """`arrays` with token ids for texts; raises ValueError if they are not as the set is declared (`checks`)."""
-    for part in PARTS:
-        if (texts := _texts(arrays, part)) is not None:
-            arrays[f"{part}_x"] = tokenize(texts)
-    found = checks.both(arrays, source.sample, source.sizes, source.classes, floats=False)
-    for part in PARTS:  # of a known set that is damage; of a user's own it may be meant
-        if len(y := found[f"{part}_y"]) > 1 and y.min() == y.max():
-            raise ValueError(f"all {part} labels are {y[0]}")
-    return arrays | found
 
 
 def of_record(record: Any) -> Dataset:
@@ -139,45 +118,43 @@ def _loaded(record: Any, own: bool) -> Dataset:
     name = type(record).__name__
     with calling(f"the data set {name}", "data") if own else nullcontext():
         data = record.load()
-        given, classes = {key: getattr(data, key) for key in ARRAYS}, data.n_classes
-    texts = [getattr(data, f"{part}_text", None) for part in PARTS]
+        given, classes = {key: np.asarray(getattr(data, key)) for key in ARRAYS}, data.n_classes
+    texts: dict[str, Any] = {f"{part}_text": getattr(data, f"{part}_text", None) for part in PARTS}
     try:
         if classes != record.classes:
             raise ValueError(f"it has {classes} classes; declared are {record.classes}")
-        arrays = checks.both(given, record.sample, record.sizes, record.classes, floats=True)
-        for part, rows, text in zip(PARTS, record.sizes, texts, strict=True):
-            checks.texts(part, text, rows)
+        arrays: dict[str, Any] = checks.both(given, record.sample, record.sizes, record.classes, floats=True)
+        for rows, (key, text) in zip(record.sizes, texts.items(), strict=True):
+            if text is not None and (len(text) != rows or not isinstance(text[0], str)):
+                raise ValueError(
+                    f"{key} has {len(text)} texts, the first a {type(text[0]).__name__}; {rows} are needed"
+                )
         train, test = (arrays[f"{part}_x"].dtype for part in PARTS)
         if len(record.sample.shape) == 3 and (train == np.uint8) != (test == np.uint8):
             raise ValueError(f"train_x has the type {train} and test_x {test}; images of both have the same")
     except ValueError as error:
         raise UserError(f"data set {name}: {error}") from error
-    summed = checks.summed(arrays.values(), texts) if own else data.sha256
-    note = str(getattr(data, "note", ""))
-    said: dict[str, Any] = arrays | {f"{part}_text": text for part, text in zip(PARTS, texts, strict=True)}
-    return Dataset(name, n_classes=classes, sha256=summed, note=note, **said)
+    summed = checks.summed(arrays.values(), texts.values()) if own else data.sha256
+    return Dataset(name, n_classes=classes, sha256=summed, note=str(getattr(data, "note", "")), **arrays, **texts)
 
 
 def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
-    """The checked arrays of the files, and the note; raises UserError if the files cannot be decoded."""
+    """The arrays of the files, with token ids for texts, and the note; raises UserError if the files cannot be decoded,
+    or are not as the set is declared (`checks`)."""
     from reproduce.data import formats
 
     try:
         arrays, note = getattr(formats, layout.reader)([folder / file.path for file in layout.files], source)
-        arrays = checked(arrays, source)
+        for part in PARTS:
+            if f"{part}_text" in arrays:
+                arrays[f"{part}_x"] = tokenize(unpacked(arrays[f"{part}_text"]))
+        return arrays | checks.both(arrays, source.sample, source.sizes, source.classes, floats=False), note
     except UserError:
         raise
     except Exception as error:  # the decoders of six formats raise whatever they like on damaged bytes
         files = " and ".join(str(folder / file.path) for file in layout.files)
-        raise UserError(
-            f"data set {source.name}: {files} cannot be decoded ({type(error).__name__}: {error}); "
-            f"copy it again, or delete it and run `python -m reproduce data get {source.name}`"
-        ) from error
-    return arrays, note
-
-
-def _texts(arrays: Arrays, part: str) -> list[str] | None:
-    return unpacked(arrays[f"{part}_text"]) if f"{part}_text" in arrays else None
+        said = f"data set {source.name}: {files} cannot be decoded ({type(error).__name__}: {error})"
+        raise UserError(f"{said}; {AGAIN.format(source.name)}") from error
 
 
 def _absent(layout: Files, folder: Path) -> list[str]:
@@ -211,7 +188,7 @@ def verified(file: File, folder: Path, name: str) -> str:
         expected = " or ".join(accepted) or f"that of a side file {side.name}, which is not there"
         raise UserError(
             f"data set {name}: {path} has SHA-256 {found}, expected {expected}: the file is cut short, damaged or "
-            f"another one; copy it again, or delete it and run `python -m reproduce data get {name}`"
+            f"another one; {AGAIN.format(name)}"
         )
     return found
 
@@ -220,8 +197,3 @@ def sha256(path: Path) -> str:
     """SHA-256 of a file."""
     with regular(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _combined(sums: Sequence[str]) -> str:
-    """The checksum itself for one file, otherwise the SHA-256 of all of them."""
-    return sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode()).hexdigest()
