@@ -116,7 +116,7 @@ FOLDERS: list[Row] = [
     ("a class of tests", lambda: after(tree(), noise("photos/test/emu/1.png")),
      "the class emu is in the test part and n"),
     ("damaged", lambda: after(tree(), put("photos/train/cat/03.png", b"\x89PNG")), "cat/03.png cannot be .*is damaged"),
-    ("damaged, of another kind", lambda: after(tree(), put("photos/train/cat/0.jp2")), "cat/0.jp2 cannot be read as a p"),
+    ("damaged jp2", lambda: after(tree(), put("photos/train/cat/0.jp2")), "cat/0.jp2 cannot be read as a picture"),
     ("two sizes", lambda: after(tree(), noise("photos/train/dog/09.png", (6, 5, 3))), "have 5 x 6 and 5 x 4 pixels"),
     ("sizes of parts", lambda: tree(want=PICTURES._replace(test_x=T[:, 1:])),
      "have the shapes 4 x 5 x 3 and 3 x 5 x 3"),
