@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,8 @@ from pyarrow import parquet
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError, say_once
-from reproduce.pages import origin
-from reproduce.papers import artifacts
 from reproduce.report.histories import Source, load
-from reproduce.runs import costs, due, plan, results
+from reproduce.runs import due, plan, results
 from reproduce.store import reading, seal
 from reproduce.verdicts.claims import load_claims
 
@@ -74,92 +71,6 @@ def raw(path: Path, note: Any, table: pa.Table) -> None:
     parquet.write_table(table.replace_schema_metadata({b"provenance": said, b"seal": seal.of_note(said)}), path)
 
 
-DEEP: Any = []
-for _ in range(400):
-    DEEP = [DEEP]
-VALUES = (
-    *(None, True, -1, 0, 1.5, 10**400, float("nan"), float("inf"), "", "text", "a\nb", r"\input{/etc/passwd}", "$x"),
-    *([], [None], [[1]], {}, {"a": None}, {"": 1}, DEEP),
-)
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where something stands in nested lists and records; of a list its first item."""
-    yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield from places(inner, (*path, key))
-
-
-def changed(note: Any, path: tuple[Any, ...], change: Callable[[Any, Any], object]) -> Any:
-    made = copy.deepcopy(note)
-    inner = made
-    for key in path[:-1]:
-        inner = inner[key]
-    change(inner, path[-1])
-    return made
-
-
-def put(value: Any) -> Callable[[Any, Any], object]:
-    return lambda inner, key: inner.__setitem__(key, value)
-
-
-def gone(inner: Any, key: Any) -> None:
-    del inner[key]
-
-
-def consumed() -> str:
-    """Everything that reads a results file; why it is refused, "" if it is not. What it raises is a UserError."""
-    forget()
-    job = plan.job("smoke", "fedagrac", JOBS[0])
-    standing = results.standing(job)
-    if why := standing.refused:
-        assert "\n" not in why
-        assert standing.words == why
-        assert results.stored(ODD) == ()
-        with pytest.raises(UserError):
-            load([Source("p", ODD)], "smoke")
-        return why
-    artifact = next(a for a in artifacts() if a.id == TABLE)
-    assert all(text.isprintable() for text in (standing.words, *(t for _, t in origin._facts(artifact, "smoke"))))
-    plan.made_from("smoke", TABLE)
-    costs._took(job)
-    frame = load([Source("p", ODD)], "smoke", (), job.experiments if standing.usable else ())
-    assert len(frame.frame)
-    return ""
-
-
-def test_every_entry_of_a_provenance_may_be_anything(here: Path) -> None:
-    """With many wrong values in its place, and without it: read as before, or refused in one line."""
-    table = parquet.read_table(ODD)
-    note = json.loads(table.schema.metadata[b"provenance"])
-    note["trainings"][0]["read"] = {"file a": None, "variable B": "0" * 64}
-    raw(ODD, note, table)
-    assert consumed() == ""
-    refused, tried = set(), 0
-    for i, path in enumerate(places(note)):
-        if not path or path[0] == "content" or (path[:1] == ("parts",) and len(path) > 3):
-            continue
-        for change in (gone, *map(put, VALUES[i % 4 :: 4])):  # each value in every fourth place
-            raw(ODD, changed(note, path, change), table)
-            tried += 1
-            if consumed():
-                refused.add(path[-1])
-    assert tried > 300
-    assert refused >= {
-        "parts",
-        "experiments",
-        "trainings",
-        "runs",
-        "git",
-        "date",
-        "precision",
-        "seconds",
-        "seed",
-        "rows",
-    }
-
-
 ROWS: dict[str, Callable[[pa.Table], pa.Table]] = {
     "no rows": lambda t: t.slice(0, 0),
     "half of them": lambda t: t.slice(0, t.num_rows // 2),
@@ -175,7 +86,13 @@ def test_rows_that_are_not_those_of_the_runs_are_refused(change: Callable[[pa.Ta
     """Under a provenance whose checksums are those of these rows."""
     table = parquet.read_table(ODD)
     raw(ODD, json.loads(table.schema.metadata[b"provenance"]), change(table))
-    assert consumed()
+    forget()
+    standing = results.standing(plan.job("smoke", "fedagrac", JOBS[0]))
+    assert standing.refused
+    assert "\n" not in standing.refused
+    assert results.stored(ODD) == ()
+    with pytest.raises(UserError):
+        load([Source("p", ODD)], "smoke")
 
 
 COMMANDS = (
@@ -200,16 +117,10 @@ def provenance(change: Callable[[Any], object]) -> Callable[[], object]:
 
 
 WHOLE: dict[str, Callable[[], object]] = {
-    "seeds as text": provenance(lambda n: n["runs"][0].update(seed="0, 1")),
-    "no labels": provenance(lambda n: n["experiments"][0].pop("labels")),
-    "a training of nothing": provenance(lambda n: n.update(trainings=[{}])),
     "a run of no training": provenance(lambda n: n["runs"][0].update(training=99)),
     "a run twice": provenance(lambda n: n["runs"][1].update(n["runs"][0])),
-    "a precision": provenance(lambda n: n["trainings"][0].update(precision=r"\input{/etc/passwd}")),
     "of an older form": provenance(lambda n: n.pop("parts")),
     "a folder": lambda: (ODD.unlink(), ODD.mkdir()),
-    "a link to itself": lambda: (ODD.unlink(), ODD.symlink_to(ODD.name)),
-    "what cannot be read": lambda: (ODD.unlink(), ODD.symlink_to("/proc/self/mem")),
     "nothing": lambda: ODD.write_bytes(b""),
 }
 
@@ -250,17 +161,15 @@ def cell(name: str, value: str) -> Callable[[str], str]:
 
 CHANGES: dict[str, Callable[[str], str]] = {
     "empty": lambda text: "",
-    "one column": lambda text: "a\n1\n",
     "a row twice": lambda text: text + text.splitlines()[-1] + "\n",
     "more values than columns": lambda text: text.replace("\n", ",1\n").replace(",1\n", "\n", 1),
     "an open quote": lambda text: text + '"x',
-    "other separators": lambda text: text.replace(",", ";"),
     "censored in words": lambda text: text.replace("True", "maybe").replace("False", "maybe"),
     **{f"no {name}": lambda text, name=name: text.replace(name, "other", 1)
        for name in ("algorithm", "seed", "metric", "value")},
     "a column twice": lambda text: text.replace("algorithm", "seed", 1),
-    **{f"a seed {v}": cell("seed", v) for v in ("zero", "1.5", "", "nan", f"{10**30}", "0x1")},
-    **{f"a value {v}": cell("value", v) for v in ("many", "1,5", "1 2", "--")},
+    **{f"a seed {v}": cell("seed", v) for v in ("zero", "1.5", "", f"{10**30}")},
+    **{f"a value {v}": cell("value", v) for v in ("many", "--")},
 }  # fmt: skip
 
 
@@ -285,13 +194,11 @@ def named_by_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("spoil", [
     lambda: (CELLS.unlink(), CELLS.mkdir()),
-    lambda: (CELLS.unlink(), CELLS.symlink_to(CELLS.name)),
-    lambda: (CELLS.unlink(), CELLS.symlink_to("/proc/self/mem")),
     lambda: (seal.record(CELLS).unlink(), seal.record(CELLS).mkdir()),
     lambda: seal.record(CELLS).write_text("[" * 100_000),
     lambda: seal.record(CELLS).write_text("{}"),
     lambda: seal.record(CELLS).write_bytes(b"\xff"),
-], ids=["folder", "loop", "unreadable", "record folder", "deep", "no checksum", "bytes"])  # fmt: skip
+], ids=["folder", "record folder", "deep", "no checksum", "bytes"])  # fmt: skip
 def test_what_lies_in_the_place_of_cells_is_named(
     spoil: Callable[[], object], here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.experiment import COLUMNS, PARTS, Label
 from reproduce.errors import say_once
-from reproduce.settings import PRECISIONS
 from reproduce.store import seal
 
 if TYPE_CHECKING:
@@ -83,9 +80,7 @@ def result(path: Path) -> tuple[pa.Table, tuple[Stored, ...]]:
         note = json.loads((table.schema.metadata or {}).get(b"provenance", b"null"))
         if not isinstance(note, dict) or not seal.kept(table):
             raise Unusable(f"{BROKEN}: its provenance is not what was written")
-        if why := _wrong(note, NOTE, "its provenance"):
-            raise Unusable(why)
-        if note["content"] != seal.of_table(table):
+        if note.get("content") != seal.of_table(table):
             raise Unusable(f"{BROKEN}: it holds other numbers than were written")
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         # A process killed while copying, or a full disk, leaves half a file; nothing in it can be trusted.
@@ -98,9 +93,9 @@ def result(path: Path) -> tuple[pa.Table, tuple[Stored, ...]]:
 
 def _runs(note: Mapping[str, Any]) -> tuple[Stored, ...]:
     """The runs that a provenance lists, with what it says of their experiments and trainings."""
-    starts = accumulate((run["rows"] for run in note["runs"]), initial=0)
-    parts, trainings = note["parts"], note["trainings"]
     try:
+        starts = accumulate((run["rows"] for run in note["runs"]), initial=0)
+        parts, trainings = note["parts"], note["trainings"]
         experiments = [{**e, **{name: parts[e[name]] for name in PARTS}} for e in note["experiments"]]
         return tuple(
             Stored(
@@ -108,8 +103,8 @@ def _runs(note: Mapping[str, Any]) -> tuple[Stored, ...]:
             )
             for run, at in zip(note["runs"], starts, strict=False)
         )
-    except IndexError:
-        raise Unusable("its provenance: a run or an experiment names what is not there") from None
+    except (LookupError, TypeError):
+        raise Unusable("its provenance is of another version of this package") from None
 
 
 def _disagrees(table: pa.Table, runs: Sequence[Stored]) -> str:
@@ -127,111 +122,6 @@ def _disagrees(table: pa.Table, runs: Sequence[Stored]) -> str:
 def say(path: Path, why: object) -> None:
     """On stderr, once a process: whoever asked goes on without the file."""
     say_once(f"not used: {path}: {why}")
-
-
-# --- the form of a provenance -----------------------------------------------------------------------------------------
-
-Form = Any
-"""What a value must be: a dictionary of fields ("name?" may be absent, "*" stands for any other name), [the form of
-each item], or a function that says what it should be, "" if it is."""
-
-
-def _wrong(value: Any, form: Form, name: str) -> str:
-    """Why `value` is not of that form, in one line that begins with the name of what is wrong; "" if it is."""
-    if isinstance(form, list):
-        if not isinstance(value, list):
-            return f"{name} is {_shown(value)}, not a list"
-        return next((why for i, v in enumerate(value) if (why := _wrong(v, form[0], f"{name}[{i}]"))), "")
-    if not isinstance(form, Mapping):
-        asked = form(value)
-        return asked and f"{name} is {_shown(value)}, not {asked}"
-    if not isinstance(value, Mapping):
-        return f"{name} is {_shown(value)}, not a record"
-    if lacking := next((f for f in form if not f.endswith(("?", "*")) and f not in value), ""):
-        return f"{name} has no entry {lacking}"
-    forms = {field.removesuffix("?"): inner for field, inner in form.items()}
-    for key, inner in value.items():
-        if why := _text(key):
-            return f"{name} has the entry {_shown(key)}, whose name is not {why}"
-        if key not in forms and "*" not in forms:
-            return f"{name} has the entry {_shown(key)}, which this version does not know"
-        if why := _wrong(inner, forms.get(key, forms.get("*")), f"{name}: {key}"):
-            return why
-    return ""
-
-
-def _shown(value: Any) -> str:
-    """A value of any kind in a few signs of ASCII."""
-    if isinstance(value, int) and abs(value) > 10**30:
-        return "a number of more than 30 digits"
-    text = ascii(value if isinstance(value, str | int | float | None) else type(value).__name__)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _text(value: Any) -> str:
-    fits = isinstance(value, str) and len(value) <= 2000 and value.isprintable()
-    return "" if fits else "text in one line"
-
-
-def _word(value: Any) -> str:
-    fits = isinstance(value, str) and re.fullmatch(r"[\w.+-]{1,200}", value)
-    return "" if fits else "a word of letters, digits, '.', '+' and '-'"
-
-
-def _precision(value: Any) -> str:
-    return "" if value in PRECISIONS else f"one of {', '.join(PRECISIONS)}"
-
-
-def _count(value: Any) -> str:
-    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-    return "" if fits else "a whole number that is not negative"
-
-
-def _amount(value: Any) -> str:
-    fits = value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e30)
-    return "" if fits else "a number that is not negative"
-
-
-def _label(value: Any) -> str:
-    if isinstance(value, int | float):
-        return "" if abs(value) < (math.inf if isinstance(value, float) else 2**63) else "a finite number"
-    return _text(value) and "text in one line, a number, true or false"
-
-
-def _record(value: Any) -> str:
-    """A part of a declaration is compared with today's as it is; here it must only be one."""
-    return "" if isinstance(value, Mapping) and isinstance(value.get("type"), str) else "a declared record"
-
-
-def _said(value: Any) -> str:
-    """Other entries are shown to people or not at all: text of any depth in lines, numbers, nothing."""
-    if isinstance(value, Mapping):
-        value = [*value, *value.values()]
-    if isinstance(value, list):
-        return next(filter(None, map(_said, value)), "")
-    return "" if value is None else _label(value)
-
-
-TRAINING = {
-    **{"git": _word, "date": _text, "device?": _word, "threads?": _count, "machine?": {"cores?": _count, "*": _text}},
-    **{"configured_precision?": _precision, "precision?": _precision, "peak_memory?": _count},
-    **{"data?": {"*": _text}, "compiled?": {"*": _text}},
-    **{f"{name}?": _amount for name in ("seconds", "cpu_seconds", "samples", "flops")},
-    "*": _said,
-}
-NOTE = {
-    "content": _word,
-    "parts": [_record],
-    "experiments": [{"labels": {"*": _label}, **dict.fromkeys(PARTS, _count), "files?": {"*": _text}}],
-    "trainings": [TRAINING],
-    "runs": [
-        {
-            **dict.fromkeys(("experiment", "training", "seed", "rows"), _count),
-            **{"code": _text, "seconds?": _amount, "samples?": _amount},
-        }
-    ],
-}
-"""The tables of a provenance (`store.results`), and the checksum of the rows."""
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------
@@ -254,6 +144,12 @@ def cells(path: Path) -> pd.DataFrame:
         return _cells(path, status.st_mtime_ns, status.st_size)
     except (OSError, RecursionError) as error:
         raise Unusable(f"cannot be read ({getattr(error, 'strerror', None) or 'nested too deeply'})") from error
+
+
+def _shown(value: str) -> str:
+    """Text of any kind in a few signs of ASCII."""
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 @cache
