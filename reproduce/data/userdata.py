@@ -165,29 +165,31 @@ def _arranged(parts: Mapping[str, Columns], what: str, label: str, holder: str) 
     names, notes = _features(parts["train"], what, label, holder)
     words = {part: _names(columns, f"{what}, {part} part", label) for part, columns in parts.items()}
     x = {part: _numbers(columns, f"{what}, {part} part", names, len(words[part][0])) for part, columns in parts.items()}
-    rows, classes = words["train"]
+    classes = words["train"][1]
     if len(classes) < 2:
         raise UserError(f"{what} has one class, {classes[0]}: there must be two at least")
-    odd = [c for c in classes if NUMBER.fullmatch(c) and Decimal(c) != Decimal(c).to_integral_value()]
-    if odd and all(map(NUMBER.fullmatch, classes)):
-        raise UserError(f"{what}: the column {label} has the label {odd[0]}; labels are names or whole numbers")
+    if all(map(NUMBER.fullmatch, classes)) and any(Decimal(c) % 1 for c in classes):
+        raise UserError(
+            f"{what}: the column {label} has the labels {', '.join(classes[:3])}: they are names or whole numbers"
+        )
     if strange := sorted({*words.get("test", [()])[0]} - {*classes}):
         raise UserError(f"{what}: the class {strange[0]} is in the test part and not in the training part")
     number = {name: k for k, name in enumerate(classes)}
-    y = {part: np.array([number[name] for name in found]) for part, (found, _) in words.items()}
-    kept = np.arange(len(rows))
+    y = {part: np.array([number[name] for name in rows]) for part, (rows, _) in words.items()}
+    kept = np.arange(len(y["train"]))
     if "test" not in parts:
         held = _held_out(y["train"], what)
-        notes.append(f"without a test part: {len(held)} of {len(rows)} samples, a fifth of each class, are held out")
+        notes.append(f"without a test part: {len(held)} of {len(kept)} samples, a fifth of each class, are held out")
         kept, x["test"], y["test"] = np.setdiff1d(kept, held), x["train"][held], y["train"][held]
-    train_x, test_x = _alike(x["train"][kept], x["test"], what)
-    arrays = {"train_x": train_x, "train_y": y["train"][kept], "test_x": test_x, "test_y": y["test"]}
+    if x["train"].shape[1:] != x["test"].shape[1:]:
+        shapes = " and ".join(" x ".join(map(str, x[part].shape[1:])) for part in ("train", "test"))
+        raise UserError(f"{what}: samples of the training part and of the test part have the shapes {shapes}")
+    arrays = {"train_x": x["train"][kept], "train_y": y["train"][kept], "test_x": x["test"], "test_y": y["test"]}
     if holder:
-        mine, _ = _names(parts["train"], f"{what}, train part", holder)
-        mine = [mine[i] for i in kept]
+        mine = np.array(_names(parts["train"], f"{what}, train part", holder)[0], dtype=object)[kept]
         order = {name: k for k, name in enumerate(_sorted({*mine}))}
         arrays["holders"] = np.array([order[name] for name in mine])
-    return {k: v if k.endswith("_x") else v.astype(np.int64) for k, v in arrays.items()}, notes
+    return arrays, notes
 
 
 def _held_out(y: NDArray[Any], what: str) -> NDArray[Any]:
@@ -209,55 +211,46 @@ def _features(columns: Columns, what: str, label: str, holder: str) -> tuple[lis
     arrays = [name for name in names if not isinstance(c := columns[name], Names) and c.ndim > 1]
     if len(arrays) > 1 or not names:
         raise UserError(f"{what} has {len(arrays) or 'no'} columns of features that are pictures or lists: leave one")
-    if not arrays:
-        return names, []
-    return arrays, [f"the column {name} is not used" for name in names if name not in arrays]
+    return arrays or names, [f"the column {name} is not used" for name in names if arrays and name not in arrays]
 
 
 def _names(columns: Columns, what: str, name: str) -> tuple[list[str], list[str]]:
     """A column of names or whole numbers as text, all of which must be there; the different ones in their order."""
-    if name not in columns:
-        raise UserError(f"{what}: there is no column {name}")
-    values = columns[name]
+    values = columns.get(name, np.zeros(0))
     if not isinstance(values, Names):
         values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
         if values.ndim != 1 or not len(values):
-            raise UserError(f"{what}: the column {name} has no rows, or lists in them: it has one name or number a row")
+            raise UserError(f"{what}: the column {name} is not there, has no rows, or lists in them")
         values = Names([_text(value) for value in values.tolist()], ())
-    there = [text for text in values.rows if text is not None]
-    if len(there) < len(values.rows):
+    if None in values.rows:
         raise UserError(f"{what}: the column {name} is empty in row {values.rows.index(None)} {ROWS}")
+    there = [*map(str, values.rows)]
     found = {*there}
     return there, [text for text in values.order if text in found] or _sorted(found)
 
 
 def _text(value: Any) -> str | None:
     """A label as text, a whole number as such; None for an empty one."""
-    if value is None or value != value:
-        return None
-    if isinstance(value, bytes):
-        value = value.decode()
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return str(value) if str(value).strip() else None
+    text = value.decode() if isinstance(value, bytes) else str(value)
+    return text if text.strip() and value is not None and value == value else None
 
 
 def _sorted(names: set[str]) -> list[str]:
     """By their values if all are numbers, and no two the same (01 and 1); else as text."""
-    found = sorted(names)
-    numbers = {Decimal(name): name for name in found if NUMBER.fullmatch(name)}
-    return [numbers[n] for n in sorted(numbers)] if len(numbers) == len(found) else found
+    numbers = {Decimal(name): name for name in names if NUMBER.fullmatch(name)}
+    return [numbers[n] for n in sorted(numbers)] if len(numbers) == len(names) else sorted(names)
 
 
 def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArray[Any]:
     """Features uint8 [N, H, W, C] or float32 [N, D]."""
-    if missing := [name for name in names if name not in columns]:
-        raise UserError(f"{what}: the column {missing[0]} is missing")
     found = []
     for name in names:
-        values = columns[name]
-        if isinstance(values, Names) or values.dtype.kind not in "biuf":
-            raise UserError(f"{what}: the column {name} has words; features are numbers or pictures: leave it out")
+        values = columns.get(name)
+        if values is None or isinstance(values, Names) or values.dtype.kind not in "biuf":
+            wrong = "is missing" if values is None else "has words; features are numbers or pictures: leave it out"
+            raise UserError(f"{what}: the column {name} {wrong}")
         if len(values) != rows:
             raise UserError(f"{what}: the column {name} has {len(values)} rows and the labels have {rows}")
         found.append(values)
@@ -282,13 +275,3 @@ def _images(values: NDArray[Any], what: str) -> NDArray[np.uint8]:
         kind = f"{values.dtype} {list(values.shape)}"
         raise UserError(f"{what} is {kind}; pictures are 0 .. 255, [N, H, W], [N, H, W, C] or [N, C, H, W], C = 1 or 3")
     return np.ascontiguousarray(x, np.uint8)
-
-
-def _alike(train: NDArray[Any], test: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Both parts with as many channels; UserError if their samples are of two shapes."""
-    if train.ndim == test.ndim == 4 and {train.shape[3], test.shape[3]} == {1, 3}:
-        train, test = (np.repeat(x, 4 - x.shape[3], 3) if x.shape[3] == 1 else x for x in (train, test))
-    if train.shape[1:] != test.shape[1:]:
-        shapes = " and ".join(" x ".join(map(str, x.shape[1:])) for x in (train, test))
-        raise UserError(f"{what}: samples of the training part and of the test part have the shapes {shapes}")
-    return train, test

@@ -36,8 +36,8 @@ class Names(NamedTuple):
 
 Columns = dict[str, NDArray[Any] | Names]
 """Name -> N values; pictures are uint8 [N, H, W, C]."""
-Part = tuple[Columns, list[str]]
-"""The columns of the training or the test part, and notes on what was left out."""
+Part = Callable[[], tuple[Columns, list[str]]]
+"""Reads the columns of the training or the test part, and notes on what was left out."""
 
 
 def read(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> tuple[dict[str, Columns], list[str]]:
@@ -46,35 +46,41 @@ def read(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -
     where: a folder with its `files`, a file, a `datasets.Dataset` or a `DatasetDict`. what: its name in errors. words:
     columns that are text in a CSV file, the first of which labels of folders and archives get. Raises UserError.
     """
-    parts: dict[str, Columns] = {}
+    found: dict[str, Columns] = {}
     try:
-        chosen, notes = _chosen(_parts(where, files, what, words), what)
-        for name, reader in chosen.items():
-            parts[name], left = reader()
+        parts = _parts(where, files, what, words)
+        odd = [n for n in parts if n not in ("train", *TESTS) and SPLIT.fullmatch(n)]
+        if odd or ("train" not in parts and (len(parts) != 1 or {*parts} & {*TESTS})):
+            raise UserError(f"{what} has the parts {', '.join(parts)}: call them train and test")
+        train, test = "train" if "train" in parts else next(iter(parts)), next((n for n in TESTS if n in parts), "")
+        notes = [f"the part {n} is left out" for n in parts if n not in (train, test)]
+        for name, part in [("train", train)] + [("test", test)] * bool(test):
+            found[name], left = parts[part]()
             notes += left
     except UserError:
         raise
     except Exception as error:  # the libraries raise whatever they like
         raise UserError(f"{what} cannot be read: {' '.join(str(error.__cause__ or error).split())}") from error
-    return parts, list(dict.fromkeys(notes))
+    return found, list(dict.fromkeys(notes))
 
 
-def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> dict[str, Callable[[], Part]]:
+def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> dict[str, Part]:
     """Each part by its name, and what reads it."""
+    from datasets import load_from_disk
+
     if not isinstance(where, Path):
         return _library(where, what)
-    if not where.is_dir():
-        return _archive(where, words[0]) if _kind(where, what) == ".npz" else {"train": partial(_table, where, words)}
+    if where.is_file():
+        return _table(where, what, words)
     if {Path("dataset_dict.json"), Path("state.json")} & {*files}:
-        from datasets import load_from_disk
-
-        return _library(load_from_disk(where), what, stored=True)
+        return _library(load_from_disk(where), what)
     tops = {f.parts[0] for f in files if len(f.parts) > 1}
     tables = [f for f in files if f.suffix.lower() in TABLES]
     if tables and not tops:
-        if len({f.stem for f in tables}) < len(tables):
+        each = {f.stem: _table(where / f, f"{what}/{f}", words) for f in tables}
+        if len(each) < len(tables) or any([*parts] != ["train"] for parts in each.values()):
             raise UserError(f"{what} has {', '.join(map(str, tables))}: leave one file for each part")
-        return {f.stem: partial(_whole, where / f, f"{what}/{f}", words) for f in tables}
+        return {name: parts["train"] for name, parts in each.items()}
     if "train" in tops and all(map(SPLIT.fullmatch, tops)):
         below = {n: [f.relative_to(n) for f in files if f.parts[0] == n and len(f.parts) > 1] for n in sorted(tops)}
         return {n: partial(_pictures, where / n, mine, f"{what}/{n}", words[0]) for n, mine in below.items()}
@@ -83,20 +89,10 @@ def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str])
     return {"train": partial(_pictures, where, files, what, words[0])}
 
 
-def _chosen(parts: dict[str, Any], what: str) -> tuple[dict[str, Any], list[str]]:
-    """The training part, or the only one, and the test part; the others by name."""
-    odd = [n for n in parts if n not in ("train", *TESTS) and SPLIT.fullmatch(n)]
-    if odd or ("train" not in parts and (len(parts) != 1 or {*parts} & {*TESTS})):
-        raise UserError(f"{what} has the parts {', '.join(parts)}: call them train and test")
-    train, test = "train" if "train" in parts else next(iter(parts)), next((n for n in TESTS if n in parts), "")
-    notes = [f"the part {n} is left out" for n in parts if n not in (train, test)]
-    return {"train": parts[train]} | ({"test": parts[test]} if test else {}), notes
-
-
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-def _pictures(root: Path, files: Sequence[Path], what: str, label: str) -> Part:
+def _pictures(root: Path, files: Sequence[Path], what: str, label: str) -> tuple[Columns, list[str]]:
     pictures, classes = classed(files, what)
     others = len(files) - len(pictures)
     notes = [f"{others} files of {what} are no pictures"] if others else []
@@ -120,14 +116,14 @@ def pixels(files: Iterable[tuple[str, Any]], what: str, mode: str | None = None)
                 if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:  # a camera's begins with it
                     raise ValueError("several pictures in one")
                 to = mode or ("L" if image.mode in ("1", "L", "LA") else "RGB")
-                one = np.asarray(ImageOps.exif_transpose(image).convert(to))
+                one = np.atleast_3d(np.asarray(ImageOps.exif_transpose(image).convert(to)))
         except Exception as error:  # Pillow raises whatever it likes on damaged bytes
             why = "it is damaged" if isinstance(error, OSError) else str(error)
             raise UserError(f"{what}: {name} cannot be read as a picture ({why}): repair it, or take it out") from error
         if found and one.shape[:2] != found[0].shape[:2]:
             sizes = " and ".join(f"{a.shape[1]} x {a.shape[0]}" for a in (one, found[0]))
             raise UserError(f"{what}: {name} and the first picture have {sizes} pixels: make all of one size")
-        found.append(one if one.ndim == 3 else one[..., None])
+        found.append(one)
     colours = max((a.shape[2] for a in found), default=1)
     return np.stack([np.broadcast_to(a, (*a.shape[:2], colours)) for a in found])
 
@@ -135,23 +131,32 @@ def pixels(files: Iterable[tuple[str, Any]], what: str, mode: str | None = None)
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _kind(path: Path, what: str) -> str:
+def _table(path: Path, what: str, words: tuple[str, str]) -> dict[str, Part]:
+    """The parts of a file: one but for an archive's."""
+    import pyarrow as pa
+    from datasets import Dataset
+    from datasets.table import InMemoryTable
+    from pyarrow import csv, parquet
+
     if (kind := path.suffix.lower()) not in TABLES:
         raise UserError(f"{what}: give a folder, or a file that ends in {', '.join(TABLES)}")
-    return kind
+    if kind == ".npz":
+        return _archive(path, words[0])
+
+    def part() -> tuple[Columns, list[str]]:
+        if kind == ".csv":
+            options = csv.ReadOptions(block_size=min(max(path.stat().st_size, 1), 2**31 - 1))  # types are of all rows
+            text = csv.ConvertOptions(column_types=dict.fromkeys(words, pa.string()))
+            table = csv.read_csv(path, read_options=options, convert_options=text)
+        else:
+            table = parquet.ParquetFile(path).read()  # `read_table` makes columns of folders that are called a=1
+        index = [n for n in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(n, str)]
+        return _columns(Dataset(InMemoryTable(table)), path.name, index)
+
+    return {"train": part}
 
 
-def _whole(path: Path, what: str, words: tuple[str, str]) -> Part:
-    """A table that is one part."""
-    if path.suffix.lower() != ".npz":
-        return _table(path, words)
-    parts = _archive(path, words[0])
-    if [*parts] != ["train"]:
-        raise UserError(f"{what} has parts of its own: give that file alone")
-    return parts["train"]()
-
-
-def _archive(path: Path, label: str) -> dict[str, Callable[[], Part]]:
+def _archive(path: Path, label: str) -> dict[str, Part]:
     """`x` and `y`, or `train_x, train_y, test_x, test_y` (`X_train` is as good); other arrays are columns, too."""
     parts: dict[str, Columns] = {}
     known = "|".join(("train", *TESTS))
@@ -166,34 +171,18 @@ def _archive(path: Path, label: str) -> dict[str, Callable[[], Part]]:
     return {name: lambda columns=columns: (columns, []) for name, columns in parts.items()}  # type: ignore[misc]
 
 
-def _table(path: Path, words: tuple[str, str]) -> Part:
-    import pyarrow as pa
-    from datasets import Dataset
-    from datasets.table import InMemoryTable
-    from pyarrow import csv, parquet
-
-    if path.suffix.lower() == ".csv":
-        options = csv.ReadOptions(block_size=min(max(path.stat().st_size, 1), 2**31 - 1))  # types are of all rows
-        text = csv.ConvertOptions(column_types=dict.fromkeys(words, pa.string()))
-        table = csv.read_csv(path, read_options=options, convert_options=text)
-    else:
-        table = parquet.ParquetFile(path).read()  # `read_table` makes columns of folders that are called a=1
-    index = [n for n in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(n, str)]
-    return _columns(Dataset(InMemoryTable(table)), path.name, index, stored=True)
-
-
-def _library(given: Any, what: str, stored: bool = False) -> dict[str, Callable[[], Part]]:
+def _library(given: Any, what: str) -> dict[str, Part]:
     from datasets import Dataset
 
     parts = {"train": given} if isinstance(given, Dataset) else given
     if not isinstance(parts, dict) or not all(isinstance(d, Dataset) for d in parts.values()):
         kind = type(given).__name__
         raise UserError(f"{what}: give a folder, a file, a datasets.Dataset or a DatasetDict, not a {kind}")
-    return {str(name): partial(_columns, rows, what, stored=stored) for name, rows in parts.items()}
+    return {str(name): partial(_columns, rows, what) for name, rows in parts.items()}
 
 
-def _columns(rows: Any, what: str, index: Sequence[str] = (), stored: bool = False) -> Part:
-    """The columns of a `datasets.Dataset` but for an index; stored: its pictures lie in it, and not elsewhere."""
+def _columns(rows: Any, what: str, index: Sequence[str] = ()) -> tuple[Columns, list[str]]:
+    """The columns of a `datasets.Dataset` but for an index."""
     from datasets import ClassLabel, Image
 
     if rows.format["type"] == "custom" or rows.format["format_kwargs"]:
@@ -204,24 +193,22 @@ def _columns(rows: Any, what: str, index: Sequence[str] = (), stored: bool = Fal
         if INDEX.fullmatch(name) or name in index:
             notes.append(f"the column {name or 'without a name'} is an index and not used")
         elif isinstance(feature, Image):
-            cells = [cell or {"bytes": b"", "path": ""} for cell in table[name].to_pylist()]
-            if stored and any(cell["bytes"] is None for cell in cells):
-                raise UserError(f"{what}: pictures of {name} lie in other files: embed them, or give their folder")
+            cells = [cell or {"bytes": b""} for cell in table[name].to_pylist()]
             opened = [c["path"] if c["bytes"] is None else io.BytesIO(c["bytes"]) for c in cells]
             found[name] = pixels(((f"row {i}", file) for i, file in enumerate(opened)), what, feature.mode)
         elif isinstance(feature, ClassLabel):  # a negative number is the library's sign for no label
             known = [None if k is None or k < 0 else feature.names[k] for k in table[name].to_pylist()]
             found[name] = Names(known, tuple(feature.names))
         else:
-            found[name] = _array(table[name], f"{what}: the column {name}")
+            found[name] = _array(table[name].combine_chunks(), f"{what}: the column {name}")
     return found, notes
 
 
-def _array(column: Any, what: str) -> NDArray[Any]:
+def _array(values: Any, what: str) -> NDArray[Any]:
     """A column; lists of one length become an array of more axes."""
     from pyarrow import compute
 
-    shape, values = [len(column)], column.combine_chunks()
+    shape = [len(values)]
     while hasattr(values, "storage") or hasattr(values.type, "value_field"):
         values = getattr(values, "storage", values)
         lengths = compute.unique(compute.list_value_length(values)).to_pylist()
