@@ -103,7 +103,6 @@ def test_rows_of_samples_end_anywhere(isa: str, size: int, kernel: int, padding:
     """
     model = ConvNet(2, size, (3, 14), (6,), kernel=kernel, padding=padding)
     code = compiled.program(model, (2, size, size), torch.float64)
-    assert code is not None
     g = torch.Generator().manual_seed(1)
     x = torch.randn((batch, 2, size, size), generator=g, dtype=torch.float64)
     labels = torch.randint(0, 10, (batch,), generator=g)
@@ -127,9 +126,7 @@ def test_rows_of_samples_end_anywhere(isa: str, size: int, kernel: int, padding:
 
 
 def _wide(model: Model) -> bool:
-    program = compiled.program(model, (64,) if isinstance(model, MLP) else (1, 8, 8), torch.float64)
-    assert program is not None
-    return program.wide
+    return compiled.program(model, (64,) if isinstance(model, MLP) else (1, 8, 8), torch.float64).wide
 
 
 def test_every_layout_serves_some_model(isa: str) -> None:

@@ -15,11 +15,9 @@ import torch
 
 from reproduce.data.batches import Cyclic
 from reproduce.data.embedded import TopicTokens
-from reproduce.engine import cost, strategies
+from reproduce.engine import strategies
 from reproduce.engine.client_split import ClientSplit, ClientSplits, QuadraticSplit
-from reproduce.engine.kernels import compiled, library
 from reproduce.engine.layout import layout_of
-from reproduce.engine.rates import ASSUMED
 from reproduce.engine.requests import PLAIN, Train, asked
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
 from reproduce.engine.strategies import NAMED, TABLE, Demand
@@ -29,7 +27,6 @@ from reproduce.models.declared import MLP, ConvNet, EarlyExits, FastText, ResNet
 from reproduce.models.model import Model
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification, Quadratic
-from reproduce.runs import plan
 from reproduce.settings import settings
 
 CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
@@ -196,21 +193,22 @@ def test_a_quadratic_that_distils_is_refused() -> None:
 
 
 def test_the_choice_is_a_function_of_the_request_alone() -> None:
-    """Each strategy of the table is chosen for something; a teacher that is not used changes nothing."""
+    """Each strategy of the table is chosen for something; a teacher that is not used changes nothing, and for what
+    cannot be compiled nothing is built."""
     small, images = Softmax(64, 10), (1, 8, 8)
-    compiler = {"sample": images, "vector": 64, "chain": True}
+    without = {"sample": images, "builds": lambda: False}
     distils = frozenset({"distill", "teacher"})
     for work, name in (
         (Demand(None), "quadratic"),
-        (Demand(small, **compiler), "kernel"),
-        (Demand(small, asked=distils, **compiler), "stacked"),
-        (Demand(small, asked=strategies.MASKS, **compiler), "stacked"),
-        (Demand(small, sample=(64,)), "stacked"),
-        (Demand(CONV, **compiler), "compiled"),
-        (Demand(CONV, asked=distils, **compiler), "stacked"),
+        (Demand(small, sample=images), "kernel"),
+        (Demand(small, asked=distils, sample=images), "stacked"),
+        (Demand(small, asked=strategies.MASKS, sample=images), "stacked"),
+        (Demand(small, **without), "stacked"),
+        (Demand(CONV, sample=images), "compiled"),
+        (Demand(CONV, asked=distils, sample=images), "stacked"),
         (Demand(CONV, sample=images, device="cuda"), "stacked"),
-        (Demand(MLP(64, 6, 10), sample=images), "stacked"),
-        (Demand(ResNet(), sample=(3, 32, 32)), "sequential"),
+        (Demand(MLP(64, 6, 10), **without), "stacked"),
+        (Demand(ResNet(), sample=(3, 32, 32), builds=None), "sequential"),  # type: ignore[arg-type]
     ):
         assert strategies.choose(work).name == name
     task = task_of(small)
@@ -219,22 +217,3 @@ def test_the_choice_is_a_function_of_the_request_alone() -> None:
         strategies.choose(demand_of(task, request)).name
         == strategies.choose(demand_of(task, replace(request, teacher=None))).name
     )
-
-
-def test_the_plan_expects_the_strategies_that_the_trainer_takes() -> None:
-    """For every model of every paper: the plan knows chains of layers without tracing them."""
-    models = {
-        (e.problem.model, e.problem.sample.shape)
-        for scale in ("smoke", "reduced", "paper")
-        for j in plan.jobs(scale)
-        for e in j.experiments
-        if e.problem.model
-    }
-    assert len(models) > 10
-    for model, sample in models:
-        program = compiled.program(model, sample, torch.float32)
-        if not library.available(torch.float32):
-            pytest.skip("no C compiler")
-        chosen = strategies.choose(Demand(model, sample=sample, vector=64, chain=program is not None)).name
-        assert cost.expected_strategy(model, sample) == chosen
-        assert chosen in ASSUMED.kinds

@@ -85,9 +85,4 @@ def others(rule: Rule) -> int:
 def expected_strategy(model: Model, sample: tuple[int, ...], rule: Rule = PLAIN) -> str:
     """The strategy of training by a rule on samples of this shape, on a CPU with wide vectors and a C compiler."""
     asked = frozenset(rule.network_terms)
-    return choose(Demand(model, asked, sample=sample, vector=64, chain=_chain(model, sample))).name
-
-
-def _chain(model: Model, sample: tuple[int, ...]) -> bool:
-    """Is the model a chain of the layers that can be compiled? As `kernels.compiled` finds out by tracing it."""
-    return not model.batch_statistics and model.cost(sample).chain
+    return choose(Demand(model, asked, sample)).name

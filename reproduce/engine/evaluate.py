@@ -97,7 +97,6 @@ def _judge(split: ClassificationSplit, x: Tensor, request: Evaluate, spread: Spr
 def chains(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
     """Chains of layers in compiled code, one model after another."""
     code = compiled.program(model, tuple(features.shape[1:]), features.dtype)
-    assert code is not None
     return torch.stack([code.logits(row.contiguous(), features, where) for row in x])
 
 

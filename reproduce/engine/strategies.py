@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from reproduce.engine.kernels.chain import chain
 from reproduce.engine.requests import PLAIN
 from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.errors import UserError, unknown
@@ -64,16 +65,14 @@ class Demand:
     """All that a choice depends on.
 
     model: a `Model`, None for a quadratic; asked: of the request (`requests.asked`); sample: shape of one; device:
-    "cpu" or "cuda"; vector: bytes of a vector of the compiled code, 0 where there is none for this type of number;
-    chain: has the model a compiled form.
+    "cpu" or "cuda"; builds: is there compiled code for this type of number? It is built when that is first asked.
     """
 
     model: Any
     asked: frozenset[str] = frozenset()
     sample: tuple[int, ...] = ()
     device: str = "cpu"
-    vector: int = 0
-    chain: bool = False
+    builds: Callable[[], bool] = lambda: True
 
 
 @cache
@@ -152,6 +151,10 @@ def _softmax(work: Demand) -> bool:
     return work.model is not None and work.model.kind == "softmax"
 
 
+def _chain(work: Demand) -> bool:
+    return work.model is not None and chain(work.model, work.sample) is not None
+
+
 def _network(work: Demand) -> bool:
     return work.model is not None
 
@@ -192,7 +195,7 @@ TABLE = (
         name="kernel",
         code="reproduce.engine.kernels.softmax:kernel_run",
         serves=NEEDED | {"model"} | SGD,
-        fits=lambda work: _softmax(work) and work.device == "cpu" and work.vector > 0,
+        fits=lambda work: _softmax(work) and work.device == "cpu" and work.builds(),
         size=lambda work, slots: max(5, min(slots, TOGETHER // work.model.parameters)),
         key=lambda work, plans: plans.numbering(),
         spreads=True,
@@ -203,7 +206,7 @@ TABLE = (
         name="compiled",
         code="reproduce.engine.kernels.compiled:compiled_run",
         serves=NEEDED | {"model"} | SGD,
-        fits=lambda work: work.device == "cpu" and work.vector > 0 and work.chain,
+        fits=lambda work: _chain(work) and work.device == "cpu" and work.builds(),
         best=lambda work: macs(work.model, work.sample) <= COMPILED,
         size=lambda work, slots: max(5 if macs(work.model, work.sample) <= QUICK else 1, slots // 16),
         ahead=True,

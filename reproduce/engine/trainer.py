@@ -23,8 +23,7 @@ from torch import Tensor
 from reproduce.engine import strategies
 from reproduce.engine.client_split import ClientSplit
 from reproduce.engine.device_data import DeviceData
-from reproduce.engine.kernels.compiled import program
-from reproduce.engine.kernels.library import available, level
+from reproduce.engine.kernels.library import available
 from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
@@ -182,15 +181,7 @@ def demand(home: DeviceData | Objectives, model: Model | None, terms: frozenset[
     """What the strategy is chosen by that trains `model` on this data; without `terms`, that evaluates it."""
     if not isinstance(home, DeviceData):
         return Demand(None, terms, device=home.device.type)
-    sample, here, cpu = home.problem.sample.shape, level(), home.device.type == "cpu"
-    return Demand(
-        model,
-        terms,
-        sample=sample,
-        device=home.device.type,
-        vector=here.width if cpu and here and available(home.dtype) else 0,
-        chain=cpu and model is not None and program(model, sample, home.dtype) is not None,
-    )
+    return Demand(model, terms, home.problem.sample.shape, home.device.type, partial(available, home.dtype))
 
 
 def demand_of(split: ClientSplit, request: Train) -> Demand:

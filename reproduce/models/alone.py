@@ -215,7 +215,6 @@ class Flops(TorchDispatchMode):
 def cost(model: Network) -> Count:
     """Outputs and multiply-accumulates of a forward pass on one sample, counted while two go through it."""
     count = Count(dict(model.shapes))
-    count.chain = False
     with Flops() as flops:
         _, logits = started(model, False)(samples(model.sample, 2), 0)
     count.layers.append(("output", "Logits", tuple(logits.shape[1:]), 0))

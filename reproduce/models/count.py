@@ -13,27 +13,25 @@ class Count:
     """The operator set that only counts: activations are shapes (channels, height, width), (features,), or (tokens,
     features).
 
-    After a forward pass `layers` lists (layer, kind, output shape, parameters), `macs` are the multiply-accumulates of
-    one sample, and `chain` says whether it is a chain of layers such as can be compiled (`engine.kernels`).
+    After a forward pass `layers` lists (layer, kind, output shape, parameters), and `macs` are the multiply-accumulates
+    of one sample.
     """
 
     def __init__(self, shapes: Shapes) -> None:
         self.shapes = shapes
         self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
         self.macs = 0
-        self.chain = True
 
     @property
     def forward_flops(self) -> int:
         """Floating-point operations of one sample's forward pass; a training step costs three times as many."""
         return 2 * self.macs
 
-    def _layer(self, name: str, kind: str, out: Any, macs: int = 0, chain: bool = True) -> Any:
+    def _layer(self, name: str, kind: str, out: Any, macs: int = 0) -> Any:
         """Notes a layer with its output, which it gives back."""
         parameters = sum(math.prod(self.shapes.get(f"{name}.{tensor}", (0,))) for tensor in ("weight", "bias"))
         self.layers.append((name, kind, out, parameters))
         self.macs += macs
-        self.chain = self.chain and chain
         return out
 
     def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
@@ -41,8 +39,7 @@ class Count:
         if len(x) != 3 or x[0] != inputs:
             raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
         side = _sides(layer, x, kernel, stride, padding)
-        chain = stride == 1 and f"{layer}.bias" in self.shapes
-        return self._layer(layer, "Conv2d", (outputs, *side), math.prod(side) * outputs * inputs * kernel**2, chain)
+        return self._layer(layer, "Conv2d", (outputs, *side), math.prod(side) * outputs * inputs * kernel**2)
 
     def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         outputs = math.prod(self.shapes.get(f"{layer}.bias", self.shapes[f"{layer}.weight"][:1]))
@@ -50,7 +47,7 @@ class Count:
         if x[-1] != inputs or len(x) == 3:
             raise ValueError(f"{layer} takes {inputs} features but gets {x}")
         out = (*x[:-1], outputs)
-        return self._layer(layer, "Linear", out, math.prod(out) * inputs, f"{layer}.bias" in self.shapes)
+        return self._layer(layer, "Linear", out, math.prod(out) * inputs)
 
     def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         if len(x) != 3 or (x[0],) != self.shapes[f"{layer}.weight"]:
@@ -61,14 +58,13 @@ class Count:
         return self._layer(layer, "LayerNorm", x)
 
     def group_norm(self, x: Any, p: Mapping[str, Any], layer: str, groups: int, eps: float) -> Any:
-        return self._layer(layer, "GroupNorm", x, chain=False)
+        return self._layer(layer, "GroupNorm", x)
 
     def embed(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         (tokens,), (_, width) = x, self.shapes[f"{layer}.weight"]
         return self._layer(layer, "EmbeddingBag", (width,), tokens * width)
 
     def trim(self, x: Any, padding: int) -> Any:
-        self.chain = False
         return x
 
     def places(self, x: Any, padding: int) -> Any:
@@ -89,10 +85,10 @@ class Count:
         return x[1:]
 
     def each(self, x: Any, function: str) -> Any:
-        return self._layer(function, function, x, chain=False)
+        return self._layer(function, function, x)
 
     def mean_pool(self, x: Any, size: int, stride: int, padding: int) -> Any:
-        return self._layer("pool", "AvgPool2d", (x[0], *_sides("pooling", x, size, stride, padding)), chain=False)
+        return self._layer("pool", "AvgPool2d", (x[0], *_sides("pooling", x, size, stride, padding)))
 
     def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
         return self._layer("pool", "MaxPool2d", (x[0], *_sides("pooling", x, size, stride, padding)))
@@ -100,8 +96,7 @@ class Count:
     def relu(self, x: Any) -> Any:
         return self._layer("relu", "ReLU", x)
 
-    def relu_apart(self, x: Any) -> Any:
-        return self._layer("relu", "ReLU", x, chain=False)
+    relu_apart = relu
 
     def dropout(self, x: Any, p: float) -> Any:
         return self._layer("dropout", "Dropout", x)

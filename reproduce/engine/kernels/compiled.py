@@ -1,9 +1,7 @@
-"""Small convolutional networks in compiled code: the model is traced once, its gradient is one call per step.
+"""Small convolutional networks in compiled code: chains of layers (chain.py), whose gradient is one call per step.
 
-`Trace` is an operator set that writes a model's forward pass down as a list of layers and buffers. `convnet.c` runs
-that list forwards and backwards with a sample in every lane of the processor's vectors, `channels.c` with a channel:
-the first is faster as long as batches fill the lanes. Nothing here knows a particular network: whatever is a chain of
-stride-1 convolutions, pooling, linear layers, ReLU and dropout qualifies.
+`convnet.c` runs the list of layers forwards and backwards with a sample in every lane of the processor's vectors,
+`channels.c` with a channel: the first is faster as long as batches fill the lanes.
 
 Without a C compiler (library.py) the stacked strategy takes over, and the results' provenance says so.
 """
@@ -12,8 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from functools import cache
 from typing import Any
 
@@ -23,6 +20,7 @@ from torch import Tensor
 
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.device_data import DeviceData
+from reproduce.engine.kernels.chain import CONV, LINEAR, POOL, RELU, Trace, chain
 from reproduce.engine.kernels.library import Descent, addresses, aligned, call, level, library
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
@@ -37,118 +35,6 @@ CACHE = 6 << 20
 """Bytes of activations and gradients beyond which a piece holds at most half as many."""
 BLOCK = 1 << 20
 """Factors of dropout layers that are drawn at a time."""
-
-MASKS = 16
-"""Most dropout layers of a network, as in convnet.c."""
-
-CONV, POOL, LINEAR, RELU, SCALE_CHANNELS, SCALE = range(6)
-
-
-class Unsupported(Exception):
-    """The model is not a chain of the layers above."""
-
-
-@dataclass
-class Buffer:
-    """An activation [channels, height, width] and its gradient, with their borders and places in the workspace."""
-
-    channels: int
-    height: int = 1
-    width: int = 1
-    border: int = 0
-    gradient_border: int = 0
-
-    @property
-    def size(self) -> int:
-        return self.channels * self.height * self.width
-
-    def padded(self, border: int) -> int:
-        return self.channels * (self.height + 2 * border) * (self.width + 2 * border)
-
-
-@dataclass
-class Layer:
-    """One row of the list that convnet.c executes; weight, bias and masks are numbers of tensors."""
-
-    kind: int
-    source: int
-    target: int
-    kernel: int = 0
-    padding: int = 0
-    weight: int = 0
-    bias: int = 0
-    mask: int = 0
-    packed: int = 0
-    packed_back: int = 0
-
-
-class Trace:
-    """The operator set that records: activations are numbers of buffers."""
-
-    def __init__(self, model: Model, sample: tuple[int, ...]) -> None:
-        self.names = list(model.shapes)
-        self.shapes = dict(model.shapes)
-        self.buffers = [Buffer(*sample)]
-        self.layers: list[Layer] = []
-        self.masks: list[tuple[float, int]] = []
-        last = model.forward(self, {name: name for name in self.names}, 0)
-        if last != len(self.buffers) - 1 or not self.layers or self.layers[-1].kind != LINEAR:
-            raise Unsupported("the last layer must be linear")
-        if len(self.masks) > MASKS:
-            raise Unsupported("more dropout layers than convnet.c has room for")
-
-    def _add(self, kind: int, x: int, out: Buffer | None = None, **numbers: int) -> int:
-        if x != len(self.buffers) - 1:
-            raise Unsupported("not a chain of layers")
-        if out is not None:
-            self.buffers.append(out)
-        elif x == 0:
-            raise Unsupported("the first layer must have parameters")
-        self.layers.append(Layer(kind, x, len(self.buffers) - 1, **numbers))
-        return len(self.buffers) - 1
-
-    def _tensors(self, layer: str) -> dict[str, int]:
-        if f"{layer}.bias" not in self.shapes:
-            raise Unsupported("layers without bias")
-        return {"weight": self.names.index(f"{layer}.weight"), "bias": self.names.index(f"{layer}.bias")}
-
-    def conv(self, x: int, p: Mapping[str, str], layer: str, stride: int = 1, padding: int = 0) -> int:
-        outputs, _, k, _ = self.shapes[f"{layer}.weight"]
-        source = self.buffers[x]
-        if stride != 1 or padding >= k:
-            raise Unsupported("strided or over-padded convolutions")
-        source.border = padding
-        height, width = source.height + 2 * padding - k + 1, source.width + 2 * padding - k + 1
-        border = k - 1 - padding if x else 0
-        packed = 2 * sum(s.kind == CONV for s in self.layers)
-        target = Buffer(outputs, height, width, gradient_border=border)
-        numbers = {"kernel": k, "padding": padding, "packed": packed, "packed_back": packed + 1}
-        return self._add(CONV, x, target, **numbers, **self._tensors(layer))
-
-    def pool(self, x: int, size: int = 2, stride: int = 2, padding: int = 0) -> int:
-        if (size, stride, padding) != (2, 2, 0):
-            raise Unsupported("pooling other than 2 x 2")
-        source = self.buffers[x]
-        return self._add(POOL, x, Buffer(source.channels, source.height // 2, source.width // 2))
-
-    def linear(self, x: int, p: Mapping[str, str], layer: str) -> int:
-        return self._add(LINEAR, x, Buffer(self.shapes[f"{layer}.weight"][0]), **self._tensors(layer))
-
-    def flatten(self, x: int) -> int:
-        if self.buffers[x].gradient_border:
-            raise Unsupported("a linear layer right behind a convolution")
-        return x
-
-    def relu(self, x: int) -> int:
-        return self._add(RELU, x)
-
-    def dropout(self, x: int, p: float) -> int:
-        self.masks.append((p, self.buffers[x].size))
-        return self._add(SCALE, x, mask=len(self.masks) - 1)
-
-    def channel_dropout(self, x: int, p: float) -> int:
-        self.masks.append((p, self.buffers[x].channels))
-        return self._add(SCALE_CHANNELS, x, mask=len(self.masks) - 1)
 
 
 class Network(ctypes.Structure):
@@ -323,7 +209,6 @@ def compiled_run(chunk: Chunk, device_data: DeviceData) -> Rows:
     """Train the chunk's clients one after another in compiled code."""
     code = program(chunk.layout.model, tuple(device_data.train_x.shape[1:]), device_data.dtype)
     start = chunk.start
-    assert code is not None
     device_data.labels_below(code.trace.buffers[-1].channels)
     rule, index, steps = chunk.rule, chunk.batches(), chunk.steps  # index [A, K, B], steps [A]
     correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
@@ -369,15 +254,15 @@ def _samples(device_data: DeviceData, augment: Augmentation, index: np.ndarray) 
     return augment(device_data.train_x[where]).contiguous(), device_data.train_y[where], np.arange(len(where))[None]
 
 
-def program(model: Model, sample: tuple[int, ...], dtype: torch.dtype) -> Program | None:
-    """The compiled form of a model for samples [channels, height, width] or [features]; None where there is none."""
+def program(model: Model, sample: tuple[int, ...], dtype: torch.dtype) -> Program:
+    """The compiled form of a chain of layers, for the level in force."""
     here = level()
-    return _program(model, sample, dtype, here.width // dtype.itemsize) if here and library(dtype) else None
+    assert here is not None
+    return _program(model, sample, dtype, here.width // dtype.itemsize)
 
 
 @cache
-def _program(model: Model, sample: tuple[int, ...], dtype: torch.dtype, lanes: int) -> Program | None:
-    try:
-        return Program(Trace(model, sample), Layout(model), dtype, lanes)
-    except (Unsupported, AttributeError):  # AttributeError: an operator that Trace does not have
-        return None
+def _program(model: Model, sample: tuple[int, ...], dtype: torch.dtype, lanes: int) -> Program:
+    trace = chain(model, sample)
+    assert trace is not None
+    return Program(trace, Layout(model), dtype, lanes)
