@@ -17,13 +17,15 @@ from reproduce.data.batches import Batches, Fixed
 from reproduce.data.checks import declaration
 from reproduce.data.sources import find_source
 from reproduce.data.tokens import BytePairs
-from reproduce.declare.values import frozen, positive, seed, whole
+from reproduce.declare.values import Count, Positive, Seed, Whole, check_values
 from reproduce.errors import UserError
 from reproduce.models.model import Model
 from reproduce.models.sample import Sample
 from reproduce.streams import rng
 
 Matrix = tuple[tuple[float, ...], ...]
+Augment = Literal["none", "crop_flip"]
+Tokenizer = Literal["hashed", "pieces"] | BytePairs
 
 
 @dataclass(frozen=True)
@@ -35,22 +37,21 @@ class Quadratic:
     start: the initial point; None is the origin.
     """
 
-    clients: int
-    dim: int
+    clients: Count
+    dim: Count
     minimisers: Matrix | None = None
     hessians: tuple[Matrix, ...] | None = None
     start: tuple[float, ...] | None = None
-    data_seed: int = 0
+    data_seed: Seed = 0
     batches: Batches = field(default=Fixed(1))
 
     def __post_init__(self) -> None:
-        whole("the number of clients", self.clients)
-        whole("the dimension", self.dim)
-        seed("data_seed", self.data_seed)
+        check_values(self)
         shapes = {"minimisers": (self.clients, self.dim), "hessians": (self.clients, self.dim, self.dim)}
         for name, shape in (*shapes.items(), ("start", (self.dim,))):
-            if getattr(self, name) is not None:
-                _check_array(f"{name} of a quadratic", getattr(self, name), shape)
+            given = getattr(self, name)
+            if given is not None and np.shape(given) != shape:
+                raise UserError(f"{name} of a quadratic have shape {shape}, not {np.shape(given)}")
         h = np.empty((0, 1, 1)) if self.hessians is None else np.array(self.hessians, dtype=float)
         if not np.allclose(h, h.transpose(0, 2, 1)):
             raise UserError("hessians of a quadratic are symmetric")
@@ -113,34 +114,28 @@ class Classification:
     data: Any
     model: Model
     partition: Any
-    clients: int
+    clients: Count
     batches: Batches
-    partition_seed: int | None = None
+    partition_seed: Seed | None = None
     weights: Literal["size", "uniform"] = "size"
     mean: tuple[float, ...] = ()
-    std: tuple[float, ...] = ()
-    train_samples: int = 0
-    test_samples: int = 0
-    subset_seed: int = 0
+    std: tuple[Positive, ...] = ()
+    train_samples: Whole = 0
+    test_samples: Whole = 0
+    subset_seed: Seed = 0
     subset_balanced: bool = False
     test_partition: bool = False
-    augment: str = "none"
-    pad: int = 0
-    evaluation_batch: int = 500
-    tokenizer: str | BytePairs = "hashed"
+    augment: Augment = "none"
+    pad: Whole = 0
+    evaluation_batch: Count = 500
+    tokenizer: Tokenizer = "hashed"
 
     def __post_init__(self) -> None:
-        if self.augment not in ("none", "crop_flip"):
-            raise ValueError(f"augmentation '{self.augment}': use 'none' or 'crop_flip'")
-        if self.tokenizer not in ("hashed", "pieces") and not isinstance(self.tokenizer, BytePairs):
-            raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces', or BytePairs")
+        check_values(self)
+        if not isinstance(self.data, str):
+            declaration(self.data)
         if self.tokenizer != "hashed" and getattr(self.source, "kind", "") != "text":
             raise UserError(f"{self.data} has no texts to cut into word pieces")
-        if not isinstance(self.data, str):
-            frozen("the data set", self.data)
-            declaration(self.data)
-        frozen("the partition", self.partition)
-        frozen("the batches", self.batches)
         self._check_numbers()
         if not callable(getattr(self.partition, "split", None)):
             raise UserError(f"the partition {type(self.partition).__name__} has no split(labels, clients, seed)")
@@ -155,27 +150,15 @@ class Classification:
             raise UserError(f"{self.model} has {outputs} outputs for the {self.source.classes} classes of {self.data}")
 
     def _check_numbers(self) -> None:
-        """UserError for a number that the data do not have or that means nothing."""
+        """UserError for numbers that do not go with the data."""
         shape, sizes = self.source.sample.shape, self.source.sizes
-        whole("the number of clients", self.clients)
-        whole("evaluation_batch", self.evaluation_batch)
         for name, there in zip(("train_samples", "test_samples"), sizes, strict=True):
-            wanted = getattr(self, name)
-            whole(name, wanted, 0)
-            if wanted > there:
+            if (wanted := getattr(self, name)) > there:
                 raise UserError(f"{name} is {wanted}, and {self.data} has {there}: use fewer, or 0 for all")
-        whole("pad", self.pad, 0)
-        whole("subset_seed", self.subset_seed, 0)
-        seed("subset_seed", self.subset_seed)
-        seed("partition_seed", self.partition_seed)
-        if not isinstance(self.batches, Batches):
-            raise UserError(f"batches are a record of reproduce.data.batches, not {self.batches!r}")
         if (self.mean or self.std or self.pad) and len(shape) != 3:
             raise UserError(f"mean, std and pad are for images, and {self.data} has samples of one axis")
         if (self.mean or self.std) and not len(self.mean) == len(self.std) == shape[0]:
             raise UserError(f"mean {self.mean} and std {self.std} have one number each for {shape[0]} channels")
-        for deviation in self.std:
-            positive("each number of std", deviation)
 
     @property
     def source(self) -> Any:
@@ -224,19 +207,6 @@ class Classification:
         """Training and test samples in use, as plans expect them."""
         train, test = self.source.sizes
         return self.train_samples or train, self.test_samples or test
-
-
-def _check_array(what: str, given: Any, shape: tuple[int, ...]) -> None:
-    """UserError unless `given` are nested tuples of finite numbers of this shape."""
-    try:
-        found = np.array(given)
-        hash(given)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{what}: tuples of tuples of numbers are needed ({error})") from error
-    if found.shape != shape or found.dtype.kind not in "iuf":
-        raise UserError(f"{what}: numbers of shape {shape} are needed, not {found.dtype} of shape {found.shape}")
-    if not np.isfinite(found).all():
-        raise UserError(f"{what}: a number is not finite")
 
 
 def _check_tokens(model: Model, sample: Sample) -> None:

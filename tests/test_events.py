@@ -189,16 +189,9 @@ def test_a_script_is_the_schedule() -> None:
         assert rows[:, 0].tolist() == [u.start_version for u in a.updates]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        *({"grid": 0.5}, {"every": 0}, {"every": -1, "grid": 1.0}, {"aggregations": None, "horizon": None}),
-        *({"aggregations": 0}, {"horizon": -1.0}, {"horizon": np.nan}, {"horizon": np.inf}),
-        *({"train_every": 0}, {"least": -1.0}, {"least": np.nan}),
-    ],
-)
+@pytest.mark.parametrize("change", [{"grid": 0.5}, {"every": 0}, {"aggregations": None, "horizon": None}])
 def test_nonsense_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"evaluate on a grid|say how many|cannot simulate|train_every is"):
+    with pytest.raises(ValueError, match=r"evaluate on a grid|say how many"):
         replace(Events(FedAvgPolicy(2), aggregations=3, every=1), **change)  # type: ignore[arg-type]
 
 

@@ -287,7 +287,6 @@ def test_one_exit_after_all_blocks_is_the_plain_network() -> None:
         (ScaleFL(levels=((1.0, 1, 1.0),)), WITH_EXITS, "no level for clients of size 0.25"),
         (ScaleFL(levels=tuple((s, 1, 0.5) for s in FOUR)), SMOKE.problem, "a ResNet has none"),
         (FjORD(), replace(PROBLEM, model=MLP(5, 4, 3)), "no narrower"),
-        (HeteroFL(sweep=(0.0,)), PROBLEM, r"lie in \(0, 1\], not 0.0"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_is_said_in_one_line(algorithm: Any, problem: Any, said: str) -> None:

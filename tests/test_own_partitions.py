@@ -264,9 +264,9 @@ def test_a_partition_is_a_frozen_record_with_a_split() -> None:
         split = None
 
     for partition, words in (
-        (Plain(), r"the partition Plain needs @dataclass\(frozen=True\)"),
-        (Given(([0], [1])), r"the partition Given needs @dataclass\(frozen=True\)"),  # type: ignore[arg-type]
-        (Given, "the partition type needs"),
+        (Plain(), r"partition is a @dataclass\(frozen=True\) with"),
+        (Given(([0], [1])), "Given: parts is a tuple, each"),  # type: ignore[arg-type]
+        (Given, r"partition is a @dataclass\(frozen=True\)"),
         (Shuffled(8), r"the partition Shuffled has no split\(labels, clients, seed\)"),
     ):
         with pytest.raises(UserError, match=words):

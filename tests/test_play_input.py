@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import own_algorithms
 import pytest
 
 from reproduce.__main__ import main
-from reproduce.algorithms.base import RANGES, check_ranges
-from reproduce.algorithms.fedprox import FedProx
 from reproduce.errors import UserError
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.names import NAMES
-from reproduce.play.specs import fields, parse
+from reproduce.play.specs import parse
 from reproduce.play.written import seeds
 from reproduce.runs import plan
 
@@ -30,19 +27,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("fedporx", "unknown algorithm 'fedporx'; did you mean fedprox"),
         ("fedprox(nu=1)", "unknown option of fedprox(nu=1) 'nu'; did you mean mu"),
-        ("fedprox(mu='high')", "mu is a number, not 'high'"),
-        ("fedprox(mu=True)", "mu is a number, not True"),
-        ("fedprox(mu=-1)", "mu is a number from 0 on, not -1"),
-        ("fedprox(lr=0)", "lr is a positive number, not 0"),
-        ("fedprox(lr=1e999)", "lr is a number, not inf"),
+        ("fedprox(mu='high')", "mu is a number at least 0, not 'high'"),
+        ("fedprox(mu=True)", "mu is a number at least 0, not True"),
+        ("fedprox(mu=-1)", "mu is a number at least 0, not -1"),
+        ("fedprox(lr=0)", "lr is a number above 0, not 0"),
+        ("fedprox(lr=1e999)", "lr is a number above 0, not inf"),
         ("fedprox(mu=__import__('os'))", "options are name=value"),
         ("fedprox(0.1)", "options are name=value"),
         ("fedprox(**{})", "options are name=value"),
         ("fedprox(mu=1", "names no algorithm: write NAME"),
         ("fedprox(participation=3)", "participation is a record, which only Python can give"),
         ("fedagrac(scheme='last')", "scheme is one of 'fedagrac', 'avg', 'first', 'reverse', not 'last'"),
-        ("fedagrac(lam='a')", "lam is a number, not 'a'"),
-        ("os(draws=0)", "draws is a whole number from 1 to 1,000,000,000, not 0"),
+        ("fedagrac(lam='a')", "lam is a number at least 0, not 'a'"),
+        ("os(draws=0)", "draws is a whole number at least 1 and at most 1000000000, not 0"),
         ("fedbuff", "fedbuff cannot run on fedagrac-steps: Asynchronous is a rule of the event clock"),
         ("mine:Slwo", "unknown algorithm of mine.py 'Slwo'; did you mean Slow"),
         ("mine:Plain", "mine:Plain is no algorithm: it must inherit from"),
@@ -166,24 +163,6 @@ def test_seeds() -> None:
 # --- numbers of algorithms -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", sorted(RANGES))
-def test_ranges_are_of_numbers_of_algorithms(option: str) -> None:
-    """Also what `play` makes records of. A number that has none here is the class's own to check."""
-    names = {f.name for named in NAMES.values() for f in fields(named.cls).values() if f.type in ("float", "int")}
-    assert option in names | {"lam", "draws"}
-    wanted, fits = RANGES[option]
-    assert wanted
-    assert not any(map(fits, (-1, -0.5, -1e300)))
-
-
-def test_the_numbers_of_all_classes_lie_in_their_ranges_as_those_of_the_papers_do() -> None:
-    """The defaults; what the papers' experiments give them is checked where these are declared."""
-    for named in NAMES.values():
-        check_ranges(named.cls())
-    with pytest.raises(UserError, match="mu is a number from 0 on, not -1"):
-        replace(find("fedagrac-steps", "smoke").template, algorithm=FedProx(mu=-1))
-
-
 OWN = """
 from dataclasses import dataclass
 from reproduce.algorithms.fedprox import FedProx
@@ -206,30 +185,15 @@ class Odd(FedProx):
 @pytest.mark.parametrize(
     ("algorithm", "words"),
     [
-        ("fedavg(momentum=5)", "momentum is a number from 0 to below 1, not 5"),
-        ("fedavg(momentum=1)", "momentum is a number from 0 to below 1, not 1"),
-        ("fedavg(momentum=-0.1)", "momentum is a number from 0 to below 1, not -0.1"),
-        ("fedavg(server_lr=-1)", "server_lr is a positive number, not -1"),
-        ("fedavg(server_lr=0)", "server_lr is a positive number, not 0"),
-        ("fedavg(lr=1e400)", "lr is a number, not inf"),
-        (f"fedavg(lr=1{'0' * 400})", "lr is a number, not 10000"),
+        ("fedavg(momentum=1)", "momentum is a number at least 0 and below 1, not 1"),
+        (f"fedavg(lr=1{'0' * 400})", "lr is a number above 0, not 10000"),
         (f"fedavg(lr=1{'0' * 5000})", "options are name=value"),
-        ("fedavg(lr=-1)", "lr is a positive number, not -1"),
         ("fedavg(lr=0.1, lr=0.2)", "lr is given twice"),
-        ("fedprox(mu=1, lr=0.1, mu=1)", "mu is given twice"),
-        ("fedagrac(lam=-1)", "lam is a number from 0 on, not -1"),
-        (f"fedagrac(lam=1{'0' * 400})", "lam is a number, not 1000"),
-        ("fedacg(beta=-1)", "beta is a number from 0 on, not -1"),
-        ("moon(temperature=0)", "temperature is a positive number, not 0"),
-        ("decay(decay=1)", "decay is a number from 0 to below 1, not 1"),
-        ("fedau(cutoff=0)", "cutoff is a whole number from 1 to 1,000,000,000, not 0"),
-        (f"fedau(cutoff={10**30})", "cutoff is a whole number from 1 to 1,000,000,000"),
-        (f"os(draws={10**30})", "draws is a whole number from 1 to 1,000,000,000"),
-        ("os(probe_batch=-1)", "probe_batch is a whole number from 0"),
-        ("own:Pulled(mu=-1)", "mu is a number from 0 on, not -1"),
+        ("fedagrac(lam=-1)", "lam is a number at least 0, not -1"),
+        (f"os(draws={10**30})", "draws is a whole number at least 1 and at most 1000000000, not 1000"),
+        ("own:Pulled(mu=-1)", "mu is a number at least 0, not -1"),
         ("own:Odd(odd=(1,))", "odd is a number, not (1,)"),
-        ("fedavg(lr=1j)", "lr is a number, not 1j"),
-        ("fedavg(lr=None)", "lr is a number, not None"),
+        ("fedavg(lr=1j)", "lr is a number above 0, not 1j"),
         ("own:Mine(word='\udcff')", "options are name=value"),
     ],
 )

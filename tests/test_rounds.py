@@ -60,12 +60,6 @@ def test_a_resumed_run_remembers_that_it_was_there() -> None:
     assert list(again.play()) == []
 
 
-@pytest.mark.parametrize("wrong", [{"rounds": -1}, {"every": 0}, {"dense_last": -2}, {"trace": -1}])
-def test_numbers_that_make_no_rounds_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="none of them may be negative, nor every 0"):
-        Rounds(**{"rounds": 3, **wrong})
-
-
 @pytest.mark.parametrize("participation", [DistinctClients(2), WeightedDraws(2)])
 @pytest.mark.parametrize("algorithm", [FedAvg, FedNova, Scaffold])
 def test_batches_are_counted_of_those_that_trained(

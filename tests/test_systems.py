@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reproduce.declare.experiment import canonical, check_values
+from reproduce.declare.experiment import canonical
 from reproduce.streams import per_client, rng
 from reproduce.systems import FullCapacity, Reliable, System, fedacs, link, work
 from reproduce.systems.capacity import SplitCapacity
@@ -201,8 +201,6 @@ def test_groups_alternate() -> None:
     assert [groups.members(s).tolist() for s in range(3)] == [[0, 1, 2], [3, 4, 5], [0, 1, 2]]
     assert groups.clients == 6
     assert [Rotation((1, 3, 2)).members(s).tolist() for s in range(4)] == [[0], [1, 2, 3], [4, 5], [0]]
-    with pytest.raises(ValueError, match="session"):
-        groups.members(-1)
 
 
 def test_systems_can_be_declared() -> None:
@@ -215,33 +213,15 @@ def test_systems_can_be_declared() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: work.Steps(0),
-        lambda: work.Epochs(0),
-        lambda: work.Steps(1.5),  # type: ignore[arg-type]
-        lambda: work.PerClient(()),
-        lambda: work.PerClient((1, 0)),
-        lambda: check_values(work.PerClient((1,), unit="rounds")),  # type: ignore[arg-type]
         lambda: work.PerClient((1, 2)).amounts(0, 0, 3),
         lambda: work.Linear(3, -1).amounts(0, 0, 4),
         lambda: work.Halves((5, 4)),
-        lambda: work.Gaussian(0, 1),
-        lambda: work.Gaussian(5, -1),
-        lambda: check_values(work.Gaussian(5, 1, "often")),  # type: ignore[arg-type]
         lambda: work.Uniform(3, 2),
-        lambda: work.DeviceClasses(ratio=0),
-        lambda: work.DeviceClasses(utilisation=0),
-        lambda: work.DeviceClasses(utilisation=1.1),
-        lambda: link.Same(1.1),
-        lambda: link.PerClient((0.5, -0.1)),
         lambda: link.PerClient((0.5,)).failure(0, 0, 2),
-        lambda: check_values(link.StaticLink(pairing="other")),  # type: ignore[arg-type]
         lambda: link.StaticLink().failure(0, 0, 22),
         lambda: link.Halves((0.5, 0.4)),
-        lambda: SplitCapacity(()),
         lambda: SplitCapacity((0.5, 1.0)),
-        lambda: SplitCapacity((1.0, 0.0)),
         lambda: SplitCapacity((1.0, 0.5)).capacities(1),
-        lambda: Alternating(0, 1),
     ],
 )
 def test_nonsense_is_refused(make) -> None:

@@ -107,7 +107,6 @@ def test_hashed_words_are_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ("changes", "words"),
     [
         ({"data": "digits"}, "cannot read|wants token ids|no texts"),
-        ({"tokenizer": "letters"}, "use 'hashed' or 'pieces'"),
         ({"model": FastText(30_000)}, "does not fit the 30000 rows"),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from reproduce.algorithms.base import Env, FedAvg, Floats, Full, Names, Play, State, Tensor
+from reproduce.declare.values import NonNegative
 from reproduce.engine.requests import Ints, Train, Trained
 
 
@@ -55,7 +56,7 @@ class Asynchronous(FedAvg):
 
     names: ClassVar[Names] = {name: {} for name in ("defedavg_iid", "defedavg_niid", "fedbuff", "asysg")}
 
-    staleness_power: float = 0.0
+    staleness_power: NonNegative = 0.0
 
     def check(self, problem: Any, system: Any) -> None:
         super().check(problem, system)

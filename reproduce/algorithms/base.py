@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce.declare.values import Count, Fraction, Positive
 from reproduce.engine.requests import Evaluate, Evaluated, Ints, Request, Train, Trained
 from reproduce.engine.rule import Rule
 from reproduce.streams import rng
@@ -96,7 +97,7 @@ class WeightedDraws:
     """k draws with replacement from p [N] (default: `objective`, the members' w); a client drawn n_m times trains once
     and weighs n_m / k."""
 
-    k: int
+    k: Count
 
     def check(self, members: int, clients: int) -> None:
         """Always possible."""
@@ -112,7 +113,7 @@ class WeightedDraws:
 class DistinctClients:
     """k distinct clients, uniformly. Weights N/k * w_m; with `average`, 1/k each."""
 
-    k: int
+    k: Count
     average: bool = False
 
     def check(self, members: int, clients: int) -> None:
@@ -147,10 +148,10 @@ class FedAvg:
     averages_statistics: ClassVar[bool] = True
     """Are running statistics of the network averaged, whatever else the server does? No is for code as released."""
 
-    lr: float = 0.1
+    lr: Positive = 0.1
     participation: Participation = field(default=Full())
-    server_lr: float = 1.0
-    momentum: float = 0.0
+    server_lr: Positive = 1.0
+    momentum: Fraction = 0.0
 
     def check(self, problem: Any, system: Any) -> None:
         """Raises ValueError if the algorithm cannot run on this problem with this system (None: it needs none)."""
@@ -231,37 +232,6 @@ class FedAvg:
     def norms(self, steps: Ints, lr: float) -> Floats:
         """Accumulation norms A_m = ||a_m||_1 of the local solver (`Rule.norms`); K_m for plain SGD."""
         return self.rule().norms(steps, lr)
-
-
-Fits = Callable[[Any], bool]
-MOST = 10**9
-"""Rounds, samples or clients beyond which a number is a slip."""
-RANGES: Mapping[str, tuple[str, Fits]] = {
-    **dict.fromkeys(("lr", "server_lr", "temperature"), ("a positive number", lambda x: x > 0)),
-    **dict.fromkeys(
-        ("mu", "lam", "beta", "kappa", "staleness_power", "distill"), ("a number from 0 on", lambda x: x >= 0)
-    ),
-    **dict.fromkeys(("momentum", "decay"), ("a number from 0 to below 1", lambda x: 0 <= x < 1)),
-    **dict.fromkeys(("cutoff", "expected", "draws"), (f"a whole number from 1 to {MOST:,}", lambda x: 1 <= x <= MOST)),
-    **dict.fromkeys(("probe_batch", "from_round"), (f"a whole number from 0 to {MOST:,}", lambda x: 0 <= x <= MOST)),
-}
-"""What the numbers of this package's algorithms may be, by their names; a user's class that inherits a field inherits
-its range. That numbers are finite, and words known, is checked of all records of an experiment."""
-
-
-def check_range(name: str, value: Any) -> None:
-    """Raises ValueError if a number of an algorithm lies where it has no meaning."""
-    wanted, fits = RANGES.get(name, ("", lambda _: True))
-    if not fits(value):
-        raise ValueError(f"{name} is {wanted}, not {value!r}")
-
-
-def check_ranges(algorithm: FedAvg) -> None:
-    """`check_range` of the fields that this package's classes declare: a user's own may mean something else."""
-    for f in fields(algorithm):
-        owner = next(cls for cls in type(algorithm).__mro__ if f.name in vars(cls).get("__annotations__", {}))
-        if owner.__module__.partition(".")[0] == "reproduce":
-            check_range(f.name, getattr(algorithm, f.name))
 
 
 def received(weights: Tensor, updates: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from reproduce.algorithms.base import Env, FedAvg, Names, Now, Participants, State, objective, observe
+from reproduce.declare.values import Count
 from reproduce.engine.requests import Train, Trained
 
 
@@ -22,7 +23,7 @@ class Calibration:
 
     when: Literal["per_round", "mean"] = "per_round"
     target: Literal["local", "server"] = "local"
-    rounds: int = 1000
+    rounds: Count = 1000
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State
+from reproduce.declare.values import NonNegative
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 
@@ -21,7 +22,7 @@ class Distillation(FedAvg):
 
     memory: ClassVar[tuple[str, ...]] = ("teacher",)
 
-    kappa: float = 1.0
+    kappa: NonNegative = 1.0
 
     def setup(self, env: Env, state: State) -> None:
         stored = state.get("stored")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, Tensor
+from reproduce.declare.values import NonNegative
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 
@@ -21,8 +22,8 @@ class FedACG(FedAvg):
 
     memory: ClassVar[tuple[str, ...]] = ("m",)
 
-    lam: float = 0.85
-    beta: float = 0.01
+    lam: NonNegative = 0.85
+    beta: NonNegative = 0.01
     with_statistics: bool = False
 
     @property

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, received
 from reproduce.algorithms.fedlin import Measured, measured
+from reproduce.declare.values import NonNegative, Whole
 from reproduce.engine.requests import Gradient, Ints, Request, Train, Trained
 from reproduce.engine.rule import Rule
 
@@ -25,7 +26,7 @@ class Rate(Protocol):
 class Constant:
     """The same lambda in every round."""
 
-    value: float
+    value: NonNegative
 
     def at(self, round: int) -> float:
         return self.value
@@ -35,8 +36,8 @@ class Constant:
 class Increase:
     """values[i] until `ends[i]` rounds are done, the last value from then on; the default is that of Fig. 2(b)."""
 
-    values: tuple[float, ...] = (0.1, 0.5, 1.0)
-    ends: tuple[int, ...] = (50, 150)
+    values: tuple[NonNegative, ...] = (0.1, 0.5, 1.0)
+    ends: tuple[Whole, ...] = (50, 150)
 
     def at(self, round: int) -> float:
         return self.values[sum(round >= end for end in self.ends)]

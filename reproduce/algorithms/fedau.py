@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, objective
+from reproduce.declare.values import Count
 from reproduce.engine.requests import Train, Trained
 
 
@@ -21,7 +22,7 @@ class FedAU(FedAvg):
 
     memory: ClassVar[tuple[str, ...]] = ("waited", "interval_sum", "intervals")
 
-    cutoff: int = 50
+    cutoff: Count = 50
 
     def setup(self, env: Env, state: State) -> None:
         super().setup(env, state)

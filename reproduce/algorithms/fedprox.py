@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reproduce.algorithms.base import FedAvg
+from reproduce.declare.values import NonNegative
 from reproduce.engine.rule import Rule
 
 
@@ -12,7 +13,7 @@ from reproduce.engine.rule import Rule
 class FedProx(FedAvg):
     """y <- y - lr (g(y) + mu (y - X)) in every local step, FedAvg otherwise."""
 
-    mu: float = 0.1
+    mu: NonNegative = 0.1
 
     def rule(self) -> Rule:
         return replace(super().rule(), mu=self.mu)  # g(y) + mu (y - X) in every step

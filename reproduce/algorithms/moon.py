@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, Tensor, received
+from reproduce.declare.values import NonNegative, Positive
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 
@@ -30,8 +31,8 @@ class Moon(FedAvg):
     memory: ClassVar[tuple[str, ...]] = ("previous",)
     per_client: ClassVar[int] = 1
 
-    mu: float = 1.0
-    temperature: float = 1.0
+    mu: NonNegative = 1.0
+    temperature: Positive = 1.0
     from_fingerprint: bool = True
     second_pass: bool = False
 

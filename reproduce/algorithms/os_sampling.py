@@ -21,6 +21,7 @@ from reproduce.algorithms.base import (
     objective,
     received,
 )
+from reproduce.declare.values import Count, Whole
 from reproduce.engine.requests import Gradient, Request, Trained
 from reproduce.streams import rng
 
@@ -38,7 +39,7 @@ class OptimalSampling(FedAvg):
     names: ClassVar[Names] = {"os": {}}
     draws: ClassVar[bool] = True
 
-    probe_batch: int = 0
+    probe_batch: Whole = 0
 
     def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
         gradients = yield Gradient(clients=now.members, x=state["x"], round=now.round, batch=self.probe_batch)
@@ -63,7 +64,7 @@ class OptimalSamplingOriginal(FedAvg):
 
     names: ClassVar[Names] = {"os_original": {}}
 
-    expected: int = 6
+    expected: Count = 6
 
     def choose(self, env: Env, now: Now, probe: Any) -> Participants:
         return Full().draw(env, now)

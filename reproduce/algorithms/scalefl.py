@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce.algorithms.narrower import Narrower
+from reproduce.declare.values import Count, NonNegative, Positive, Share, Whole
 from reproduce.engine.rule import Exits, Rule
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ class ScaleFL(Narrower):
 
     trains_exits: ClassVar[bool] = True
 
-    levels: tuple[tuple[float, int, float], ...] = ()
-    distill: float = 0.05
-    temperature: float = 3.0
-    from_round: int = 0
+    levels: tuple[tuple[Share, Count, Share], ...] = ()
+    distill: NonNegative = 0.05
+    temperature: Positive = 3.0
+    from_round: Whole = 0
 
     def check(self, problem: Any, system: Any) -> None:
         if problem.model is not None and not problem.model.exits:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from reproduce.algorithms.base import Floats, Tensor
+from reproduce.declare.values import Count, NonNegative, Whole
 
 TINY = 1e-12
 """A gradient with a smaller norm has no direction: its unit vector is zero."""
@@ -78,22 +79,16 @@ class Proposed(Start):
         models are stored, which are then dropped. With P = 1 no model is left to mix, and sessions carry on.
     """
 
-    R: float = 10.0
-    V: int = 1
+    R: NonNegative = 10.0
+    V: Count = 1
     distance: Literal["per_tensor_unit", "global_l2"] = "per_tensor_unit"
     gradient_index: Literal["V", "V-1"] = "V"
     session_p_start: Literal["random", "carry"] = "random"
-    history: int = 0
+    history: Whole = 0
     save_point: Literal["last", "before_last"] = "last"
     trigger: Literal["once", "every_time"] = "once"
 
     pilot = "trained"
-
-    def __post_init__(self) -> None:
-        if self.R < 0:
-            raise ValueError(f"the similarity scale R is {self.R}: it must be at least 0")
-        if self.V < 1 or self.history < 0:
-            raise ValueError(f"V = {self.V} and history = {self.history}: at least 1 and 0 are needed")
 
     @property
     def rounds(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reproduce.algorithms.base import Env, FedAvg, Names, Now
+from reproduce.declare.values import Fraction
 from reproduce.engine.rule import Rule
 
 
@@ -18,7 +19,7 @@ class DecayFedAvg(FedAvg):
 
     names: ClassVar[Names] = {"decay": {}}
 
-    decay: float = 0.005
+    decay: Fraction = 0.005
 
     def rule(self) -> Rule:
         return replace(super().rule(), decay=self.decay)
@@ -30,7 +31,7 @@ class FadingFedAvg(FedAvg):
 
     names: ClassVar[Names] = {"fading": {}}
 
-    decay: float = 0.005
+    decay: Fraction = 0.005
 
     def learning_rate(self, env: Env, now: Now) -> float:
         return super().learning_rate(env, now) * (1 - self.decay) ** now.round

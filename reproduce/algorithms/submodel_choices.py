@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from reproduce.algorithms.base import Env, Names, Now, State, Tensor
 from reproduce.algorithms.heterofl import HeteroFL
+from reproduce.declare.values import Count
 from reproduce.engine.requests import Evaluate
 
 
@@ -17,7 +18,7 @@ class SteppedHeteroFL(HeteroFL):
 
     names: ClassVar[Names] = {}  # of no benchmark, like the next
 
-    falls: tuple[int, ...] = ()
+    falls: tuple[Count, ...] = ()
 
     def learning_rate(self, env: Env, now: Now) -> float:
         return super().learning_rate(env, now) / 10 ** sum(now.round >= fall for fall in self.falls)

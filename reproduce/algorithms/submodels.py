@@ -14,6 +14,7 @@ import numpy as np
 
 from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Now, Participants, State, Tensor, record
 from reproduce.algorithms.exploration import packed, step
+from reproduce.declare.values import Fraction, Share
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.rule import Rule
 
@@ -35,16 +36,14 @@ class Submodels(FedAvg):
     names: ClassVar[Names] = {}
     trains_parts: ClassVar[bool] = True
 
-    sweep: tuple[float, ...] = ()
+    sweep: tuple[Share, ...] = ()
     explore: Literal["", "shares", "masks"] = ""
-    betas: tuple[float, ...] = ()
+    betas: tuple[Fraction, ...] = ()
 
     def check(self, problem: Any, system: Any) -> None:
         super().check(problem, system)
         if problem.model is None:
             raise ValueError(f"{type(self).__name__} trains parts of a network, and a quadratic has none")
-        if wrong := [size for size in self.sweep if not 0 < size <= 1]:
-            raise ValueError(f"sizes of submodels lie in (0, 1], not {wrong[0]}")
 
     def rule(self) -> Rule:
         return replace(super().rule(), betas=self.betas)

@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
-from reproduce.algorithms.base import Env, Floats, State, Tensor, check_ranges, record
+from reproduce.algorithms.base import Env, Floats, State, Tensor, record
 from reproduce.clocks.blocks import blocks
 from reproduce.clocks.record import Target, diverged, measure
 from reproduce.clocks.step import step
+from reproduce.declare.values import Count, NonNegative, Positive, Whole
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_drawn import FavanoPolicy
@@ -48,22 +49,20 @@ class Events:
     memory: ClassVar[tuple[str, ...]] = ("starts", "evaluated", "reached", "pending")
 
     policy: Policy
-    aggregations: int | None = None
-    horizon: float | None = None
-    grid: float = 0.0
-    every: int = 0
+    aggregations: Count | None = None
+    horizon: Positive | None = None
+    grid: NonNegative = 0.0
+    every: Whole = 0
     until: Target | None = None
-    least: float = 0.0
+    least: NonNegative = 0.0
     view: str = "test"
     train_view: str = ""
-    train_every: int = 1
+    train_every: Count = 1
 
     def __post_init__(self) -> None:
-        if (self.grid > 0) == (self.every > 0) or self.grid < 0 or self.every < 0:
+        if (self.grid > 0) == (self.every > 0):
             raise ValueError(f"evaluate on a grid of times or every k aggregations: {self.grid}, {self.every}")
         check_length(self.aggregations, self.horizon)
-        if self.train_every < 1 or not 0 <= self.least < math.inf:
-            raise ValueError(f"train_every is 1 or more and least 0 or more: {self.train_every}, {self.least}")
 
     def schedule(self, system: System, clients: int) -> Schedule:
         """The schedule of `clients` clients; ValueError if the system says too little, or the policy refuses it."""
@@ -81,7 +80,6 @@ class Events:
         if isinstance(algorithm, Favano) != isinstance(self.policy, FavanoPolicy):
             raise ValueError(f"{type(algorithm).__name__} does not fit the policy {type(self.policy).__name__}")
         self.schedule(system, problem.clients)
-        check_ranges(algorithm)
         algorithm.check(problem, system)
         for view in filter(None, (self.view, self.train_view)):
             problem.check_view(view)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from reproduce.algorithms.base import Env, FedAvg, Now
 from reproduce.clocks.sessions import Sessions
+from reproduce.declare.values import Positive
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 class OtherFingerprints(Sessions):
     """A fingerprint is taken with `share` of the first rate, which is a half in `Sessions`."""
 
-    share: float = 1.0
+    share: Positive = 1.0
 
     def _now(self, env: Env, algorithm: FedAvg, session: int, round: int, lr: float, steps_done: np.ndarray) -> Now:
         beyond = round >= self.sessions * self.rounds  # those of fingerprints

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reproduce.algorithms.base import Env, FedAvg, State, record
+from reproduce.declare.values import Count
 from reproduce.engine.requests import Evaluate
 
 
@@ -22,7 +23,7 @@ class Target:
 
     metric: str
     value: float
-    over: int = 1
+    over: Count = 1
 
     def reached(self, state: State) -> bool:
         """Is it reached by the latest evaluation?"""

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import Env, FedAvg, State, check_ranges, observe, record
+from reproduce.algorithms.base import Env, FedAvg, State, observe, record
 from reproduce.clocks.record import Target, diverged, measure
 from reproduce.clocks.step import step
+from reproduce.declare.values import Count, Whole
 from reproduce.systems import System
 
 
@@ -28,21 +29,14 @@ class Rounds:
 
     memory: ClassVar[tuple[str, ...]] = ("steps_done", "pending", "ending")
 
-    rounds: int
-    every: int = 1
-    dense_last: int = 0
-    trace: int = 0
+    rounds: Whole
+    every: Count = 1
+    dense_last: Whole = 0
+    trace: Whole = 0
     work: bool = False
     view: str = "test"
     until: tuple[str, float] | None = None
     by_class: bool = False
-
-    def __post_init__(self) -> None:
-        if min(self.rounds, self.every - 1, self.dense_last, self.trace) < 0:
-            raise ValueError(
-                f"Rounds with rounds {self.rounds}, every {self.every}, dense_last {self.dense_last} and trace "
-                f"{self.trace}: none of them may be negative, nor every 0"
-            )
 
     def check(self, experiment: Any) -> None:
         """Raises ValueError if the experiment cannot be run by this clock."""
@@ -106,7 +100,6 @@ def synchronous(experiment: Any, members: int) -> None:
     if isinstance(algorithm, Asynchronous):
         raise ValueError(f"{type(algorithm).__name__} is a rule of the event clock and has no rounds")
     system.check(problem.clients)
-    check_ranges(algorithm)
     algorithm.participation.check(members, problem.clients)
     algorithm.check(problem, system)
 

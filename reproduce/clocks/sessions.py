@@ -17,6 +17,7 @@ from reproduce.algorithms.session_starts import Previous, Start
 from reproduce.clocks.record import diverged, measure
 from reproduce.clocks.rounds import synchronous
 from reproduce.clocks.step import step
+from reproduce.declare.values import Count, NonNegative, Probability
 from reproduce.errors import UserError
 from reproduce.systems.membership import Membership
 
@@ -42,23 +43,21 @@ class Sessions:
 
     memory: ClassVar[tuple[str, ...]] = ("opened", "pending", "steps_done", "random", "stored", "fingerprints", "pilot")
 
-    sessions: int
-    rounds: int
+    sessions: Count
+    rounds: Count
     membership: Membership
     views: tuple[str, ...] = ()
     start: Start = field(default=Previous())
-    pilots: int = 1
-    floor: float = 1.0
-    power: float = 0.9
+    pilots: Count = 1
+    floor: Probability = 1.0
+    power: NonNegative = 0.9
 
     def __post_init__(self) -> None:
         groups = len(self.membership.sizes)
         if self.views and len(self.views) != groups:
             raise ValueError(f"{len(self.views)} evaluation views for {groups} groups of clients")
-        if not 1 <= self.pilots < self.sessions:
+        if self.pilots >= self.sessions:
             raise ValueError(f"{self.pilots} pilot sessions do not leave any of {self.sessions} sessions")
-        if self.rounds < 1:
-            raise ValueError(f"sessions of {self.rounds} rounds: at least one is needed")
 
     def check(self, experiment: Any) -> None:
         """Raises ValueError if the experiment cannot be run by this clock."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.declare.values import calling, whole
+from reproduce.declare.values import Count, calling
 from reproduce.errors import UserError
 from reproduce.streams import Key, rng
 
@@ -30,10 +30,7 @@ def permutations(key: Key, values: Indices, count: int) -> Indices:
 class Batches:
     """Common part: batch size, and the translation of epochs into steps."""
 
-    size: int
-
-    def __post_init__(self) -> None:
-        whole("the size of batches", self.size)
+    size: Count
 
     def per_pass(self, samples: int) -> int:
         """Batches in one pass over the client's data (the short last batch is kept)."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.declare.values import whole
+from reproduce.declare.values import Count, check
 from reproduce.errors import UserError
 from reproduce.models.sample import Sample
 
@@ -23,17 +23,15 @@ def declaration(data: Any) -> None:
     name = type(data).__name__
     if not callable(getattr(data, "load", None)):
         raise UserError(f"data {data!r} are neither the name of a data set nor a record with load()")
-    sample, sizes = getattr(data, "sample", None), getattr(data, "sizes", None)
+    sample = getattr(data, "sample", None)
     if not isinstance(sample, Sample) or sample.dtype not in ("float", "int64") or len(sample.shape) not in (1, 3):
         wanted = "shape (features,), (tokens,) or (channels, height, width)"
         raise UserError(f"{name}.sample is a Sample of 'float' or 'int64' and {wanted}, not {sample!r}")
-    if not isinstance(sizes, tuple) or len(sizes) != 2:
-        raise UserError(f"{name}.sizes are the numbers of training and of test samples, not {sizes!r}")
-    for number in (*sample.shape, *([sample.vocabulary] if sample.dtype == "int64" else [])):
-        whole(f"each number of {name}.sample", number)
-    for part, number in zip(PARTS, sizes, strict=True):
-        whole(f"{name}.sizes: the number of {part} samples", number)
-    whole(f"{name}.classes", getattr(data, "classes", None))
+    check(f"{name}.sample.shape", sample.shape, tuple[Count, ...])
+    check(f"{name}.sizes, of the training and the test set,", getattr(data, "sizes", None), tuple[Count, Count])
+    check(f"{name}.classes", getattr(data, "classes", None), Count)
+    if sample.dtype == "int64":
+        check(f"{name}.sample.vocabulary", sample.vocabulary, Count)
 
 
 def both(

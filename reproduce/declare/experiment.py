@@ -13,16 +13,16 @@ import dataclasses
 import hashlib
 import inspect
 import json
-import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
+from typing import Any, Protocol
 
 from reproduce.declare import closure
+from reproduce.declare.values import check_values, records
 from reproduce.errors import UserError
 
 SCALES = ("smoke", "reduced", "paper")
@@ -51,8 +51,8 @@ class Experiment:
     they do not enter the digest, so the same training under two names is trained once.
 
     Raises UserError if the parts do not go together: the clock asks the other parts (`check`), and each says itself
-    what it cannot do. Also for a number that is not finite, a word that a record does not know, and a label that is the
-    name of a column of all results.
+    what it cannot do. Also for a value that is not what its field's annotation says, and a label that is the name of a
+    column of all results.
     """
 
     labels: Mapping[str, Label]
@@ -65,10 +65,10 @@ class Experiment:
         try:
             if taken := sorted(set(self.labels) & set(COLUMNS)):
                 raise ValueError(f"'{taken[0]}' is a column of all results and cannot be a label")
-            for part in PARTS:
+            for part in PARTS[1:]:  # problems, which others are made of, check themselves
                 check_values(getattr(self, part))
             self.clock.check(self)
-        except ValueError as error:
+        except (UserError, ValueError) as error:
             name = ", ".join(f"{key} {value}" for key, value in self.labels.items())
             raise UserError(f"this experiment cannot be run ({name}): {error}") from error
 
@@ -145,48 +145,6 @@ class Panel:
     def requires(self) -> tuple[str, ...]:
         """Data sets that any of the experiments needs."""
         return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
-
-
-def records(value: Any) -> Iterator[Any]:
-    """Every frozen record in `value`, itself included."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        yield value
-        value = [getattr(value, f.name) for f in dataclasses.fields(value)]
-    elif isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for inner in value:
-            yield from records(inner)
-
-
-def check_values(value: Any) -> None:
-    """ValueError for a number that JSON cannot hold, and for a word that a record does not know."""
-    made: type = type(value)
-    for name, words in _words(made):
-        inner = getattr(value, name)
-        if isinstance(inner, str):
-            if words and inner not in words:
-                known = ", ".join(f"'{w}'" for w in words)
-                raise ValueError(f"{made.__name__}: {name} is one of {known}, not '{inner}'")
-        elif isinstance(inner, float):
-            if not math.isfinite(inner):
-                raise ValueError(f"{made.__name__}: {name} is {inner}, which is no finite number")
-        elif not isinstance(inner, int | None):
-            check_values(inner)
-    inside = value if isinstance(value, list | tuple) else value.values() if isinstance(value, Mapping) else ()
-    for inner in inside:
-        if not isinstance(inner, int | float | str):
-            check_values(inner)
-
-
-@cache
-def _words(record: type) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The fields of a record, each with the words that its type allows (none: any); () for what is no record."""
-    if not dataclasses.is_dataclass(record):
-        return ()
-    hints = get_type_hints(record)
-    kinds = {f.name: hints[f.name] for f in dataclasses.fields(record)}
-    return tuple((name, get_args(kind) if get_origin(kind) is Literal else ()) for name, kind in kinds.items())
 
 
 def changed(record: Any, changes: Mapping[str, Any]) -> Any:

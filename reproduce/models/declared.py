@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
+from reproduce.declare.values import Count, Fraction, Share, Whole
 from reproduce.models.graph import Graph, graph_of
 from reproduce.models.model import Initial, Model
 
@@ -18,8 +19,8 @@ class Softmax(Model):
     Its representation is its logits, as in dynamic_init.
     """
 
-    features: int
-    classes: int
+    features: Count
+    classes: Count
     make = "reproduce.models.small:softmax"
 
 
@@ -27,9 +28,9 @@ class Softmax(Model):
 class MLP(Model):
     """Fully connected ReLU network with one hidden layer."""
 
-    features: int
-    hidden: int
-    classes: int
+    features: Count
+    hidden: Count
+    classes: Count
     make = "reproduce.models.small:perceptron"
 
     @property
@@ -42,9 +43,9 @@ class MLP(Model):
 class Perceptron(Model):
     """Linear layers `fc1`, `fc2`, ... with ReLU between them; hidden: the units of all layers but the last."""
 
-    features: int
-    hidden: tuple[int, ...]
-    classes: int
+    features: Count
+    hidden: tuple[Count, ...]
+    classes: Count
     make = "reproduce.models.small:perceptron"
 
     @property
@@ -67,17 +68,17 @@ class ConvNet(Model):
     fan-in Kaiming-normal with zero biases in all layers but the last.
     """
 
-    channels: int
-    size: int
-    widths: tuple[int, int]
-    hidden: tuple[int, ...]
-    classes: int = 10
-    kernel: int = 5
-    padding: int = 0
-    dropout: float = 0.0
-    dropout_at: str = "all"
-    channel_dropout: float = 0.0
-    initialisation: str = "default"
+    channels: Count
+    size: Count
+    widths: tuple[Count, Count]
+    hidden: tuple[Count, ...]
+    classes: Count = 10
+    kernel: Count = 5
+    padding: Whole = 0
+    dropout: Fraction = 0.0
+    dropout_at: Literal["all", "first", "last"] = "all"
+    channel_dropout: Fraction = 0.0
+    initialisation: Literal["default", "kaiming"] = "default"
     activation: bool = True
     make = "reproduce.models.small:convnet"
 
@@ -104,18 +105,14 @@ class NormConvNet(Model):
     like parameters) or "none".
     """
 
-    channels: int = 3
-    size: int = 32
-    blocks: tuple[tuple[int, ...], ...] = ((32, 32), (64, 64), (128,))
-    hidden: int = 256
-    classes: int = 10
-    dropout: float = 0.4
+    channels: Count = 3
+    size: Count = 32
+    blocks: tuple[tuple[Count, ...], ...] = ((32, 32), (64, 64), (128,))
+    hidden: Count = 256
+    classes: Count = 10
+    dropout: Fraction = 0.4
     normalisation: Literal["static", "running", "none"] = "static"
     make = "reproduce.models.small:norm_convnet"
-
-    def __post_init__(self) -> None:
-        if self.normalisation not in ("static", "running", "none"):
-            raise ValueError(f"unknown normalisation '{self.normalisation}'")
 
 
 @dataclass(frozen=True)
@@ -124,13 +121,13 @@ class ProjectedConvNet(Model):
     layer normalisation, and a classifier: the older network of arXiv 2410.05662 for MOON on SVHN (142,254 parameters).
     """
 
-    channels: int = 3
-    size: int = 32
-    widths: tuple[int, int] = (6, 16)
-    hidden: tuple[int, ...] = (200, 100, 100)
-    projection: int = 256
-    classes: int = 10
-    dropout: float = 0.5
+    channels: Count = 3
+    size: Count = 32
+    widths: tuple[Count, Count] = (6, 16)
+    hidden: tuple[Count, ...] = (200, 100, 100)
+    projection: Count = 256
+    classes: Count = 10
+    dropout: Fraction = 0.5
     make = "reproduce.models.small:projected_convnet"
 
 
@@ -141,9 +138,9 @@ class FastText(Model):
     The default is the network of arXiv 2410.05662 for AG News: 9,157,804 parameters. Row 0 of the embedding stays zero.
     """
 
-    vocabulary: int = 30_522
-    width: int = 300
-    classes: int = 4
+    vocabulary: Count = 30_522
+    width: Count = 300
+    classes: Count = 4
     make = "reproduce.models.small:fasttext"
     embedding = "embedding.weight"
 
@@ -179,12 +176,12 @@ class ResNet(Model):
     scaler of HeteroFL, which normalisation undoes up to its epsilon).
     """
 
-    channels: int = 3
-    classes: int = 10
-    widths: tuple[int, ...] = (64, 128, 256, 512)
-    blocks: tuple[int, ...] = (2, 2, 2, 2)
-    stem_stride: int = 1
-    width: float = 1.0
+    channels: Count = 3
+    classes: Count = 10
+    widths: tuple[Count, ...] = (64, 128, 256, 512)
+    blocks: tuple[Count, ...] = (2, 2, 2, 2)
+    stem_stride: Count = 1
+    width: Share = 1.0
     make = "reproduce.models.library:SmallImageResNet"
 
     @property
@@ -247,15 +244,13 @@ class ImageNetResNet(Model):
     """
 
     depth: Literal[18, 34] = 18
-    classes: int = 10
-    projection: tuple[int, ...] = (512, 256)
+    classes: Count = 10
+    projection: tuple[Count, ...] = (512, 256)
     init: Literal["imagenet", "random"] = "random"
-    width: int = 64
+    width: Count = 64
     make = "reproduce.models.library:imagenet_resnet"
 
     def __post_init__(self) -> None:
-        if self.depth not in (18, 34) or self.init not in ("imagenet", "random"):
-            raise ValueError(f"no ResNet of depth {self.depth} with initial weights '{self.init}'")
         if self.pretrained and self.width != 64:
             raise ValueError(f"a ResNet of width {self.width} has no stored weights")
 
@@ -278,7 +273,7 @@ class ImageNetResNet(Model):
 class AlexNet(Model):
     """AlexNet for 32x32 images (fedagrac, Table 4): 7,212,874 parameters with ten classes."""
 
-    classes: int = 10
+    classes: Count = 10
     make = "reproduce.models.library:alexnet"
 
 
@@ -287,7 +282,7 @@ class VGG19(Model):
     """torchvision's VGG-19 for 32x32 images, without normalisation (fedagrac, Table 5): 20,554,826 parameters with ten
     classes."""
 
-    classes: int = 10
+    classes: Count = 10
     make = "reproduce.models.library:vgg19"
 
     def initial(self, name: str) -> Initial:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.declare.values import Indices, Labels, calling, foreign, positive
+from reproduce.declare.values import Bounds, Indices, Labels, calling, foreign
 from reproduce.errors import UserError
 
 TRAIN, TEST = 1, 2  # key of the stream that cuts the training set and the test set
-LARGEST = 1e100  # alpha: the gamma variates of a larger one would overflow
+Prior = Annotated[float, Bounds(above=0, most=1e100)]  # alpha: the gamma variates of a larger one would overflow
 ATTEMPTS = 1000  # redraws before a partition is called impossible
 
 
@@ -31,13 +31,6 @@ class Partition(Protocol):
 def stream(seed: int, *keys: int) -> np.random.Generator:
     """The random stream of (seed, keys); keys start at 1, since NumPy takes (s, 1) and (s, 1, 0) for the same."""
     return np.random.default_rng([seed, *keys])
-
-
-def check_prior(alpha: float) -> None:
-    """UserError unless a Dirichlet prior has a positive concentration from which shares can be drawn."""
-    positive("the alpha of a Dirichlet prior", alpha)
-    if alpha > LARGEST:
-        raise UserError(f"the alpha of a Dirichlet prior is at most {LARGEST:g}, not {alpha:g}: use IID")
 
 
 def asked(

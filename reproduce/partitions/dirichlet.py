@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.declare.values import Indices, Labels, whole
-from reproduce.declare.values import seed as check_seed
+from reproduce.declare.values import Indices, Labels, Seed, Whole
 from reproduce.errors import UserError
 from reproduce.partitions.base import (
     ATTEMPTS,
     TEST,
     TRAIN,
+    Prior,
     by_class,
-    check_prior,
     cut,
     drawn,
     impossible,
@@ -35,12 +34,8 @@ class DirichletClass:
     Everything is redrawn until each client has at least `min_size` samples. Sizes are very unequal for small alpha.
     """
 
-    alpha: float
-    min_size: int = 10
-
-    def __post_init__(self) -> None:
-        check_prior(self.alpha)
-        whole("min_size", self.min_size, 0)
+    alpha: Prior
+    min_size: Whole = 10
 
     def shares(self, classes: int, clients: int, rng: np.random.Generator) -> Matrix | None:
         """The clients' shares of each class, [classes, clients]; None if some class has no client."""
@@ -64,7 +59,7 @@ class DirichletClient(DirichletClass):
     The other reading of a Dirichlet split (fedacs; the partition of FedAU's code).
     """
 
-    min_size: int = 1
+    min_size: Whole = 1
 
     def shares(self, classes: int, clients: int, rng: np.random.Generator) -> Matrix | None:
         mix = rng.dirichlet(np.full(classes, self.alpha), size=clients).T  # q_m ~ Dir(alpha 1_C), as [classes, clients]
@@ -81,12 +76,8 @@ class CappedDirichlet:
     shuffled. `data_seed=None` takes the seed of the run instead.
     """
 
-    alpha: float
-    data_seed: int | None = 1234
-
-    def __post_init__(self) -> None:
-        check_prior(self.alpha)
-        check_seed("data_seed", self.data_seed)
+    alpha: Prior
+    data_seed: Seed | None = 1234
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         groups = by_class(labels)
@@ -137,12 +128,8 @@ class BalancedDirichlet:
     the run instead.
     """
 
-    alpha: float
-    data_seed: int | None = 0
-
-    def __post_init__(self) -> None:
-        check_prior(self.alpha)
-        check_seed("data_seed", self.data_seed)
+    alpha: Prior
+    data_seed: Seed | None = 0
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         groups, rng = by_class(labels), self._stream(seed, TRAIN)

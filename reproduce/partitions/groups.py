@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.declare.values import Indices, Labels, share, whole
+from reproduce.declare.values import Fraction, Indices, Labels, Whole
 from reproduce.errors import UserError
 from reproduce.partitions.base import (
     ATTEMPTS,
     TRAIN,
+    Prior,
     by_class,
-    check_prior,
     cut,
     evenly,
     impossible,
@@ -33,10 +33,8 @@ def label_groups(n_labels: int, overlap: float) -> tuple[tuple[int, ...], tuple[
     With overlap 0, A is the first floor(L/2) labels and B the rest. Otherwise both have G = floor(L / (2 - overlap))
     labels of which floor(G overlap) are shared; labels above that are unused.
     """
-    if n_labels < 2 or not 0 <= overlap < 1:
-        raise UserError(
-            f"two label groups need at least 2 labels and an overlap in [0, 1), not {n_labels} and {overlap}"
-        )
+    if n_labels < 2:
+        raise UserError(f"two label groups need at least 2 labels, not {n_labels}")
     group = math.floor(_clean(n_labels / (2 - overlap)))
     shared = math.floor(_clean(group * overlap))
     if shared == 0 or group <= shared:
@@ -59,13 +57,11 @@ class GroupedDirichlet:
     are partitioned independently (stream: seed, 1, group). Result: the first group's clients, then the second's, ...
     """
 
-    alpha: float
-    overlap: float = 0.0
+    alpha: Prior
+    overlap: Fraction = 0.0
     label_sets: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        check_prior(self.alpha)
-        share("the overlap of two groups", self.overlap)
         if self.label_sets and self.overlap:
             raise UserError("declare the overlap of two groups, or their label sets, but not both")
         for number, given in enumerate(self.label_sets, start=1):
@@ -135,11 +131,7 @@ class GroupedShares(GroupedDirichlet):
     least `min_size` samples (as in `DirichletClass`); UserError if none is found.
     """
 
-    min_size: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("min_size", self.min_size, 0)
+    min_size: Whole = 10
 
     def split_group(self, samples: list[Indices], clients: int, rng: np.random.Generator) -> list[Indices]:
         for _ in range(ATTEMPTS):
@@ -198,10 +190,6 @@ class TwoShard:
     """
 
     batched: bool = True
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.batched, bool):
-            raise UserError(f"two shards are dealt in batches, True, or not, False, and not {self.batched!r}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         rng, classes = stream(seed, TRAIN), np.unique(labels).tolist()

@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from reproduce.declare.values import Indices, Labels, whole
-from reproduce.declare.values import seed as check_seed
+from reproduce.declare.values import Count, Indices, Labels, Seed
 from reproduce.errors import UserError
 from reproduce.partitions.base import TRAIN, by_class, drawn, evenly, joined, stream
 
@@ -33,10 +32,7 @@ class ShuffledBlocks:
     the seed of the run instead.
     """
 
-    data_seed: int | None = 1234
-
-    def __post_init__(self) -> None:
-        check_seed("data_seed", self.data_seed)
+    data_seed: Seed | None = 1234
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         order = list(range(len(labels)))
@@ -54,10 +50,6 @@ class ClassPerClient:
     """
 
     order: Literal["contiguous", "modulo"] = "contiguous"
-
-    def __post_init__(self) -> None:
-        if self.order not in ("contiguous", "modulo"):
-            raise UserError(f"classes go to clients in the order 'contiguous' or 'modulo', not {self.order!r}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         classes = np.unique(labels).tolist()
@@ -98,10 +90,7 @@ class Shards:
     The other common reading of two classes per client (defedavg).
     """
 
-    per_client: int = 2
-
-    def __post_init__(self) -> None:
-        whole("shards per client", self.per_client)
+    per_client: Count = 2
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         shards = np.array_split(np.argsort(labels, kind="stable").astype(np.int64), clients * self.per_client)
@@ -119,12 +108,8 @@ class Sharding:
     `data_seed=None` takes the seed of the run instead.
     """
 
-    per_client: int = 5
-    data_seed: int | None = 1234
-
-    def __post_init__(self) -> None:
-        whole("labels per client", self.per_client)
-        check_seed("data_seed", self.data_seed)
+    per_client: Count = 5
+    data_seed: Seed | None = 1234
 
     def slots(self, classes: int, clients: int, rng: np.random.RandomState) -> Indices:
         """Positions of the classes each client holds, shape [clients, per_client]."""

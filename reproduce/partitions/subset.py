@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reproduce.declare.values import Indices, Labels, positive
-from reproduce.errors import UserError
+from reproduce.declare.values import Indices, Labels, Share
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,7 @@ class Head(Over):
     """The first `share` of every client's list of another partition, at least one sample: the same proportions of
     clients and classes, up to chance, on less data (fedagrac, reduced scale)."""
 
-    share: float
-
-    def __post_init__(self) -> None:
-        positive("the share of each client's list", self.share)
-        if self.share > 1:
-            raise UserError(f"the share of each client's list is at most 1, not {self.share}")
+    share: Share
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         parts = self.partition.split(labels, clients, seed)

@@ -14,12 +14,13 @@ from functools import cache, cached_property
 from typing import Any
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import FedAvg, WeightedDraws, check_range, check_ranges
+from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.fedagrac import Constant
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment, Label, Panel
+from reproduce.declare.values import Count, NonNegative
 from reproduce.engine.rule import Rule
 from reproduce.errors import UserError, unknown
 from reproduce.papers import PAPERS, artifacts
@@ -107,7 +108,6 @@ class Benchmark:
         with owned(spec.text):
             base, algorithm, clock = self._built(spec)
             algorithm = algorithm if lr is None else replace(algorithm, lr=lr)
-            check_ranges(algorithm)
             if not isinstance(algorithm.rule(), Rule):
                 raise TypeError("`rule` gives a Rule")
         labels: dict[str, Label] = {"benchmark": self.name, "algorithm": spec.text, "lr": float(algorithm.lr)}
@@ -163,16 +163,10 @@ def _given(cls: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
     numbers = dict(options)
     records: dict[str, Any] = {}
     if "calibration" in fields(cls) and "lam" in numbers and "lam" not in fields(cls):
-        records["calibration"] = Constant(_number(float, of, "lam", numbers.pop("lam")))
+        records["calibration"] = Constant(typed(NonNegative, "lam", numbers.pop("lam"), of))
     if "draws" in numbers and "draws" not in fields(cls):
-        records["participation"] = WeightedDraws(_number(int, of, "draws", numbers.pop("draws")))
+        records["participation"] = WeightedDraws(typed(Count, "draws", numbers.pop("draws"), of))
     return {**checked(cls, numbers, of), **records}
-
-
-def _number(kind: type, of: str, name: str, value: Any) -> Any:
-    number = typed(kind, name, value, of)
-    check_range(name, number)
-    return number
 
 
 def _whole(clock: Any) -> Any:

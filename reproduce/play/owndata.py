@@ -15,7 +15,7 @@ from reproduce.data.batches import Shuffled
 from reproduce.data.userdata import ByColumn, UserData, bring
 from reproduce.data.userfiles import LABEL
 from reproduce.declare.experiment import Experiment
-from reproduce.declare.values import whole
+from reproduce.declare.values import Count, check
 from reproduce.errors import UserError, unknown
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.models.model import Model
@@ -96,7 +96,7 @@ def benchmarks(
 
 def _own(data: Any, model: Any, partition: Any, clients: int | None, label: str) -> Own:
     if clients is not None:
-        whole("the number of clients", clients)
+        check("--clients", clients, Count)
     column = partition.removeprefix(COLUMN) if isinstance(partition, str) and partition.startswith(COLUMN) else ""
     if column and data is None:
         raise UserError(f"{partition}: the column that names the client is one of your own data: name them with --data")

@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_args
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.declare import closure
 from reproduce.declare.apart import settings_kept, unpatched, watch, words
+from reproduce.declare.values import check, kinds, literal
 from reproduce.errors import OwnCodeError, UserError, unknown
 from reproduce.models.network import Network
 
 LOADED: set[str] = set()
 """Modules of a user's own that were loaded; they are loaded again whenever they are named."""
 Options = tuple[tuple[str, Any], ...]
-PLAIN: Mapping[type, str] = {int: "a whole number", bool: "True or False", str: "a word in quotes"}
 FORM = "write NAME, NAME(number=0.1) or module:Class(number=0.1)"
 
 
@@ -164,38 +164,21 @@ def fields(owner: type) -> dict[str, dataclasses.Field[Any]]:
 
 
 def checked(owner: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
-    """The options, if the record `owner` has fields of these names that take values of these types.
+    """The options, if the record `owner` has fields of these names that take these values.
 
     Raises UserError that names the field; `of` is what the options are said to be of.
     """
-    return {name: typed(_hint(owner, name, of), name, value, of) for name, value in options.items()}
+    if unasked := [name for name in options if name not in fields(owner)]:
+        raise unknown(f"option of {of}", unasked[0], fields(owner))
+    return {name: typed(kinds(owner)[name], name, value, of) for name, value in options.items()}
 
 
-def _hint(owner: type, name: str, of: str) -> Any:
-    """The type of a field; that of its default, if the type is there for checkers only, or for nobody."""
-    if name not in fields(owner):
-        raise unknown(f"option of {of}", name, fields(owner))
-    try:
-        return get_type_hints(owner)[name]
-    except (NameError, AttributeError, TypeError, SyntaxError):
-        return type(fields(owner)[name].default)
-
-
-def typed(hint: Any, name: str, value: Any, of: str) -> Any:
-    """The value of a field of this type; a whole number where a number is wanted becomes one. Raises UserError."""
-    kind, words = type(value), get_args(hint)
-    if get_origin(hint) is Literal:
-        fits, wanted = value in words, f"one of {', '.join(map(repr, words))}"
-    elif hint is float:
-        fits, wanted = kind in (int, float) and abs(value) <= sys.float_info.max, "a number"
-    elif hint in PLAIN:
-        fits, wanted = kind is hint, PLAIN[hint]
-    else:
-        plain = all(get_origin(inner) in (Literal, tuple) or inner in (float, type(None), *PLAIN) for inner in words)
-        fits, wanted = bool(words) and plain, "a record, which only Python can give"
-    if not fits:
-        raise UserError(f"{of}: {name} is {wanted}, not {value!r}")
-    return float(value) if hint is float else value
+def typed(kind: Any, name: str, value: Any, of: str) -> Any:
+    """The value of a field of this kind; a whole number where a number is wanted becomes one. Raises UserError."""
+    if not literal(kind):
+        raise UserError(f"{of}: {name} is a record, which only Python can give, not {value!r}")
+    check(f"{of}: {name}", value, kind)
+    return float(value) if type(value) is int and float in (kind, *get_args(kind)) else value
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reproduce.declare.values import Share
+
 
 class Capacity(ABC):
     """Base of the rules."""
@@ -41,11 +43,9 @@ class SplitCapacity(Capacity):
     the clients cannot be divided evenly, group sizes differ by at most one.
     """
 
-    values: tuple[float, ...]
+    values: tuple[Share, ...]
 
     def __post_init__(self) -> None:
-        if not self.values or any(not 0 < v <= 1 for v in self.values):
-            raise ValueError(f"capacities lie in (0, 1], not {self.values}")
         if any(a <= b for a, b in zip(self.values, self.values[1:], strict=False)):
             raise ValueError(f"capacities are given from the largest to the smallest, not {self.values}")
 

@@ -12,9 +12,11 @@ from typing import Literal
 
 import numpy as np
 
+from reproduce.declare.values import Probability
 from reproduce.streams import per_client, rng
 
 Pairing = Literal["same", "reverse", "random"]
+Interval = tuple[Probability, Probability]
 
 
 class Link(ABC):
@@ -44,10 +46,7 @@ class Reliable(Link):
 class Same(Link):
     """The same loss probability `q` for all clients; FedACS Fig. 4 (left): 0.2."""
 
-    q: float
-
-    def __post_init__(self) -> None:
-        _check_probabilities(self.q)
+    q: Probability
 
     def failure(self, seed: int, round: int, clients: int) -> np.ndarray:
         return np.full(clients, float(self.q))
@@ -57,10 +56,7 @@ class Same(Link):
 class PerClient(Link):
     """A given loss probability for every client; asking for another number of clients is an error."""
 
-    q: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        _check_probabilities(*self.q)
+    q: tuple[Probability, ...]
 
     def failure(self, seed: int, round: int, clients: int) -> np.ndarray:
         if clients != len(self.q):
@@ -88,8 +84,9 @@ class StaticLink(Link):
             position = position[::-1]
         elif self.pairing == "random":
             position = rng("link pairing", seed).permutation(clients)
-        q = np.round(1.0 - (self.success + self.step * position), 12)
-        _check_probabilities(*q)
+        q: np.ndarray = np.round(1.0 - (self.success + self.step * position), 12)
+        if q.min() < 0 or q.max() > 1:
+            raise ValueError(f"{self} is no probability for all of {clients} clients")
         return q
 
 
@@ -101,12 +98,11 @@ class Halves(Link):
     I.3.1): U(0.4, 0.5) for clients 0..M/2-1 and U(0, 0.1) for the others; its Fig. 4 (right): (0.2, 0.4) and (0, 0.2).
     """
 
-    first: tuple[float, float] = (0.4, 0.5)
-    second: tuple[float, float] = (0.0, 0.1)
+    first: Interval = (0.4, 0.5)
+    second: Interval = (0.0, 0.1)
 
     def __post_init__(self) -> None:
         for low, high in (self.first, self.second):
-            _check_probabilities(low, high)
             if low > high:
                 raise ValueError(f"the interval ({low}, {high}) of loss probabilities is empty")
 
@@ -116,8 +112,3 @@ class Halves(Link):
         high = np.where(bad, self.first[1], self.second[1])
         q: np.ndarray = low + (high - low) * per_client(clients, "link quality", seed, round)
         return q
-
-
-def _check_probabilities(*values: float) -> None:
-    if any(not 0 <= v <= 1 for v in values):
-        raise ValueError(f"probabilities lie in [0, 1], not {[float(v) for v in values]}")

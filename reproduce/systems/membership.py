@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reproduce.declare.values import Count
+
 
 class Membership:
     """Groups of clients that take turns; subclasses say how many clients each has, and whose turn it is when.
@@ -30,8 +32,6 @@ class Membership:
 
     def group(self, session: int) -> int:
         """The group whose turn `session` is."""
-        if session < 0:
-            raise ValueError(f"sessions are counted from 0, there is no session {session}")
         return self.turns[session % len(self.turns)]
 
     def members(self, session: int) -> np.ndarray:
@@ -45,14 +45,8 @@ class Membership:
 class Alternating(Membership):
     """`groups` groups of equally many clients: session s is the turn of group s mod `groups` (dynamic_init, Sec. 4)."""
 
-    groups: int
-    clients_per_group: int
-
-    def __post_init__(self) -> None:
-        if self.groups < 1 or self.clients_per_group < 1:
-            raise ValueError(
-                f"alternation needs at least one group of one client, not {self.groups} of {self.clients_per_group}"
-            )
+    groups: Count
+    clients_per_group: Count
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -66,12 +60,10 @@ class Rotation(Membership):
     (20, 20, 20) in the order (0, 1, 0, 1, 0, 2) are two groups in turns, and a third in the last of six sessions.
     """
 
-    clients_per_group: tuple[int, ...]
+    clients_per_group: tuple[Count, ...]
     order: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if min(self.sizes, default=0) < 1:
-            raise ValueError(f"every session needs clients: groups of {self.sizes} leave one without")
         if wrong := sorted(set(self.order) - set(range(len(self.sizes)))):
             raise ValueError(f"the order {self.order} names groups {wrong} of {len(self.sizes)} groups, counted from 0")
 

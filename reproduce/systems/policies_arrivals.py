@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Literal
 
-from reproduce.systems.schedule import Aggregation, Policy, Receive, Simulation, Update, check_repeats
+from reproduce.systems.schedule import Aggregation, Clients, Policy, Receive, Simulation, Update, check_repeats
 from reproduce.systems.speeds import Pace
 
 # Order of the events of one instant; starts of jobs come after all of them.
@@ -29,7 +29,7 @@ class DeFedAvgIIDPolicy(Policy):
     (hence n <= clients); "keep" - any number of times.
     """
 
-    n: int
+    n: Clients
     block_uplink: bool = True
     download_on_path: bool = False
     receive: Receive = "consume"
@@ -89,7 +89,7 @@ class FedBuffPolicy(Policy):
     Unlike in DeFedAvg-IID the download delays the job, and nobody waits for a new model.
     """
 
-    n: int
+    n: Clients
     concurrency: Concurrency = "N"
 
     def check(self, clients: int, steps: int, pace: Pace) -> None:

@@ -16,13 +16,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.declare.experiment import check_values
-from reproduce.systems.speeds import LONGEST, Pace
+from reproduce.declare.values import Bounds, Count, check_values
+from reproduce.systems.speeds import Pace
 
 Floats = NDArray[np.float64]
 SAMPLING_STREAM = 12  # numpy.random.default_rng([seed, SAMPLING_STREAM])
@@ -30,13 +30,10 @@ SAMPLING_STREAM = 12  # numpy.random.default_rng([seed, SAMPLING_STREAM])
 Receive = Literal["consume", "keep"]
 """Whether a client trains from a received model once, or again as long as there is no newer one."""
 
-BRIEFEST = 1e-9
-"""Seconds that a step or a transfer takes at least, if any: to float64 time, far shorter ones add nothing."""
-REPEATS, ROUNDS = 10_000, 10**6
-"""What is simulated one by one, at most: jobs that a client which never waits does in the time of a download and an
-upload; rounds of a server which never waits in the time of a client's job."""
-MOST_CLIENTS, MOST_STEPS = 10**6, 10**9
-"""Clients, or clients drawn, and local steps beyond which a number is a slip."""
+REPEATS = 10_000
+"""Jobs that a client which never waits does in the time of a download and an upload, at most."""
+Clients = Annotated[int, Bounds(1, 10**6)]
+"""Clients, or clients that are drawn or heard at a time."""
 
 
 class Update(NamedTuple):
@@ -171,15 +168,6 @@ class Policy(ABC):
         """The aggregations of a run in order, without end."""
 
 
-def check_rounds(seconds: float, longest: float) -> None:
-    """Raise ValueError if a server that waits for nobody has too many rounds of `seconds` in a client's longest job."""
-    if longest > ROUNDS * seconds:
-        raise ValueError(
-            f"the server's rounds take {seconds:g} s, and a client's job {longest:g} s, more than {ROUNDS:,} rounds: "
-            "use shorter jobs, or transfers that take longer"
-        )
-
-
 def check_repeats(seconds: float, pace: Pace) -> None:
     """Raise ValueError if jobs that follow one another every `seconds` are too many to simulate."""
     if REPEATS * seconds <= pace.upload + pace.download:
@@ -190,11 +178,9 @@ def check_repeats(seconds: float, pace: Pace) -> None:
 
 
 def check_length(aggregations: int | None, horizon: float | None) -> None:
-    """Raise ValueError unless one of them is given, and what is given is a positive number."""
+    """Raise ValueError unless one of them is given."""
     if aggregations is None and horizon is None:
         raise ValueError("say how many aggregations, or how many virtual seconds, to simulate")
-    if (aggregations is not None and aggregations < 1) or (horizon is not None and not 0 < horizon < math.inf):
-        raise ValueError(f"cannot simulate {aggregations} aggregations or {horizon} seconds")
 
 
 @dataclass(frozen=True)
@@ -202,32 +188,18 @@ class Schedule:
     """Who trains when: `policy` with `clients` clients of `steps` local steps per job at this pace."""
 
     policy: Policy
-    clients: int
-    steps: int
+    clients: Clients
+    steps: Count
     pace: Pace
 
     def __post_init__(self) -> None:
         check_values(self)
-        if not (1 <= self.clients <= MOST_CLIENTS and 1 <= self.steps <= MOST_STEPS):
-            raise ValueError(
-                f"a schedule needs 1 to {MOST_CLIENTS:,} clients and 1 to {MOST_STEPS:,} steps, "
-                f"not {self.clients} and {self.steps}"
-            )
-        if not 1 <= self.policy.n <= MOST_CLIENTS:
-            raise ValueError(f"1 to {MOST_CLIENTS:,} clients are drawn or heard at a time, not {self.policy.n}")
-        taken = np.append(self.step_seconds(0), [self.pace.upload, self.pace.download])
-        shortest = float(taken[taken > 0].min())
-        if shortest < BRIEFEST:
-            raise ValueError(f"steps and transfers take no time or {BRIEFEST:g} seconds at least, not {shortest:g}")
+        self.step_seconds(0)  # ValueError if there are no speeds for so many clients
         self.policy.check(self.clients, self.steps, self.pace)
 
     def step_seconds(self, seed: int) -> Floats:
-        """Seconds of a step of every client (clients,). ValueError if the longest job is too long."""
-        found = self.pace.step_seconds(seed, self.clients)
-        longest = self.steps * float(found.max())
-        if longest > LONGEST:
-            raise ValueError(f"a client's job takes {LONGEST:g} seconds at most, not {longest:g}")
-        return found
+        """Seconds of a step of every client (clients,)."""
+        return self.pace.step_seconds(seed, self.clients)
 
     def simulate(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> list[Aggregation]:
         """The first `aggregations`, or those up to `horizon` virtual seconds inclusive, whichever are fewer."""

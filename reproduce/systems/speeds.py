@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from reproduce.declare.values import Bounds
+
 SPEED_STREAM = 11  # numpy.random.default_rng([seed, SPEED_STREAM]); 12 is the sampling of clients
 LONGEST = 1e12
-"""Seconds, 32,000 years, beyond which a duration is a slip; slow-down factors have the same bound. Sums and products of
-a schedule are finite then."""
+"""Seconds, 32,000 years, beyond which a duration is a slip; slow-down factors have the same bound."""
+Seconds = Annotated[float, Bounds(0, LONGEST)]
+Factor = Annotated[float, Bounds(1 / LONGEST, LONGEST)]
 
 
 class Speeds(ABC):
@@ -30,16 +33,13 @@ class UniformSlowdown(Speeds):
     factor, which its times support; "rate" takes it literally, as the speed v with high <-> the fastest: s = high / v.
     """
 
-    low: float = 1.0
-    high: float = 5.0
+    low: Factor = 1.0
+    high: Factor = 5.0
     model: Literal["slowdown", "rate"] = "slowdown"
 
     def __post_init__(self) -> None:
-        if not 1 / LONGEST <= self.low <= self.high <= LONGEST:
-            raise ValueError(
-                f"slow-down factors need 0 < low <= high, within {1 / LONGEST:g} and {LONGEST:g}, "
-                f"not {self.low} and {self.high}"
-            )
+        if self.low > self.high:
+            raise ValueError(f"the range of slow-down factors {self.low}..{self.high} is empty")
 
     def slowdowns(self, seed: int, clients: int) -> np.ndarray:
         drawn = np.random.default_rng([seed, SPEED_STREAM]).uniform(self.low, self.high, clients)
@@ -50,11 +50,7 @@ class UniformSlowdown(Speeds):
 class Explicit(Speeds):
     """Given slow-down factors; asking for another number of clients is an error."""
 
-    values: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if not self.values or any(not 1 / LONGEST <= v <= LONGEST for v in self.values):
-            raise ValueError(f"slow-down factors must be positive, and {LONGEST:g} at most, not {self.values}")
+    values: tuple[Factor, ...]
 
     def slowdowns(self, seed: int, clients: int) -> np.ndarray:
         if clients != len(self.values):
@@ -69,17 +65,14 @@ class Pace:
     Transfers of different clients do not disturb each other; aggregating, sampling and evaluating take no time.
     """
 
-    step: float
-    upload: float
-    download: float
+    step: Seconds
+    upload: Seconds
+    download: Seconds
     speeds: Speeds = field(default_factory=UniformSlowdown)
 
     def __post_init__(self) -> None:
-        seconds = (self.step, self.upload, self.download)
-        if any(not 0 <= s <= LONGEST for s in seconds) or not any(seconds):
-            raise ValueError(
-                f"seconds of a step and of transfers are at most {LONGEST:g}, not negative and not all zero: {seconds}"
-            )
+        if not (self.step or self.upload or self.download):
+            raise ValueError("a step and transfers cannot all take no time")
 
     def step_seconds(self, seed: int, clients: int) -> np.ndarray:
         """Seconds of a step of every client: float64, shape (clients,)."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from reproduce.declare.values import MOST, Bounds, Count, NonNegative, Positive, Share
 from reproduce.streams import per_client
 
 Unit = Literal["steps", "epochs"]
 Mode = Literal["fixed", "random"]
-MOST = 10**9
-"""Steps or epochs beyond which an amount of work is a slip."""
+Range = tuple[Count, Count]
 
 
 class Work(ABC):
@@ -36,11 +36,8 @@ class Work(ABC):
 class Steps(Work):
     """`k` mini-batch steps for every client in every round."""
 
-    k: int
+    k: Count
     unit = "steps"
-
-    def __post_init__(self) -> None:
-        _check_amounts(self.k)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         return np.full(clients, self.k, dtype=np.int64)
@@ -50,11 +47,8 @@ class Steps(Work):
 class Epochs(Work):
     """`e` passes over the client's own data for every client in every round."""
 
-    e: int
+    e: Count
     unit = "epochs"
-
-    def __post_init__(self) -> None:
-        _check_amounts(self.e)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         return np.full(clients, self.e, dtype=np.int64)
@@ -64,11 +58,8 @@ class Epochs(Work):
 class PerClient(Work):
     """A given amount for every client, the same in all rounds; asking for another number of clients is an error."""
 
-    values: tuple[int, ...]
+    values: tuple[Count, ...]
     unit: Unit = "steps"
-
-    def __post_init__(self) -> None:
-        _check_amounts(*self.values)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         if clients != len(self.values):
@@ -83,13 +74,9 @@ class Linear(Work):
     Static system of FedACS (App. I.3.1): Linear(1, 2), i.e. 1, 3, ..., 39 for 20 clients; its Fig. 4 (middle): (1, 1).
     """
 
-    first: int = 1
-    step: int = 2
+    first: Count = 1
+    step: Annotated[int, Bounds(-MOST, MOST)] = 2
     unit: Unit = "epochs"
-
-    def __post_init__(self) -> None:
-        if not -MOST <= self.step <= MOST or not 1 <= self.first <= MOST:
-            raise ValueError(f"linear work begins and grows by whole numbers up to {MOST:,}: {self.first}, {self.step}")
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         values = self.first + self.step * np.arange(clients, dtype=np.int64)
@@ -106,8 +93,8 @@ class Halves(Work):
     dynamic system of FedACS (App. I.3.1): clients 0..M/2-1 draw from {1, ..., 10}, the others from {20, ..., 30}.
     """
 
-    first: tuple[int, int] = (1, 10)
-    second: tuple[int, int] = (20, 30)
+    first: Range = (1, 10)
+    second: Range = (20, 30)
     unit: Unit = "epochs"
 
     def __post_init__(self) -> None:
@@ -132,16 +119,10 @@ class Gaussian(Work):
     `variance` is a variance, not a standard deviation; 0 gives `mean` to all.
     """
 
-    mean: float
-    variance: float
+    mean: Annotated[float, Bounds(1, MOST)]
+    variance: NonNegative
     mode: Mode = "fixed"
     unit = "steps"
-
-    def __post_init__(self) -> None:
-        if not (1 <= self.mean <= MOST and 0 <= self.variance <= MOST):
-            raise ValueError(
-                f"Gaussian work needs mean >= 1 and variance >= 0, up to {MOST:,}, not {self.mean} and {self.variance}"
-            )
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         if self.variance == 0:
@@ -154,8 +135,8 @@ class Gaussian(Work):
 class Uniform(Work):
     """Uniform on {low, ..., high}, drawn like `Gaussian` from the published streams of FedaGrac."""
 
-    low: int
-    high: int
+    low: Count
+    high: Count
     mode: Mode = "fixed"
     unit = "steps"
 
@@ -175,17 +156,10 @@ class DeviceClasses(Work):
     the round that it may work.
     """
 
-    base: int = 10
-    ratio: float = 100.0
-    utilisation: float = 1.0
+    base: Count = 10
+    ratio: Positive = 100.0
+    utilisation: Share = 1.0
     unit = "steps"
-
-    def __post_init__(self) -> None:
-        _check_amounts(self.base)
-        if not 0 < self.ratio <= MOST:
-            raise ValueError(f"the speed ratio of a device must be positive, and {MOST:,} at most, not {self.ratio}")
-        if not 0 < self.utilisation <= 1:
-            raise ValueError(f"the utilisation of a device lies in (0, 1], not {self.utilisation}")
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         values = np.full(clients, self.base, dtype=np.int64)
@@ -218,12 +192,6 @@ def _first(method: str, a: float, b: float, clients: int, draws: int) -> np.ndar
     return np.array([getattr(np.random.RandomState(seed), method)(a, b, draws) for seed in seeds])
 
 
-def _check_amounts(*values: int) -> None:
-    if not values or any(not 1 <= v <= MOST or int(v) != v for v in values):
-        raise ValueError(f"amounts of work are whole numbers from 1 to {MOST:,}, not {values}")
-
-
 def _check_range(low: int, high: int) -> None:
-    _check_amounts(low, high)
     if low > high:
         raise ValueError(f"the range of work {low}..{high} is empty")

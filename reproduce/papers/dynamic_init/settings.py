@@ -9,6 +9,7 @@ from typing import Any, Literal
 from reproduce.data.embedded import TopicTokens
 from reproduce.models.declared import CNN_SVHN, SVHN_CNN, SVHN_CONS, ConvNet, FastText, ImageNetResNet, Softmax
 from reproduce.models.model import Model
+from reproduce.problem import Augment, Tokenizer
 
 Rate = tuple[float, float]
 Row = Mapping[str, str]
@@ -39,8 +40,8 @@ class SessionData:
     batch: int = 128
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
-    augment: str = "none"
-    tokenizer: str = "hashed"
+    augment: Augment = "none"
+    tokenizer: Tokenizer = "hashed"
     test_samples: int = 0
     overlaps: Mapping[str, float] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()

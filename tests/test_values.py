@@ -1,0 +1,160 @@
+"""The one check of what fields of records may be: a value of each room that means nothing, and what a line says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reproduce.algorithms import asynchronous, distillation, fedacg, fedagrac, fiarse, moon, scalefl, session_starts
+from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
+from reproduce.algorithms.calibration import Calibration
+from reproduce.algorithms.fedau import FedAU
+from reproduce.algorithms.fedprox import FedProx
+from reproduce.algorithms.os_sampling import OptimalSampling, OptimalSamplingOriginal
+from reproduce.algorithms.scaffold import Scaffold
+from reproduce.algorithms.solvers import DecayFedAvg, FadingFedAvg
+from reproduce.clocks.events import Events
+from reproduce.clocks.record import Target
+from reproduce.clocks.rounds import Rounds
+from reproduce.clocks.sessions import Sessions
+from reproduce.data import batches
+from reproduce.declare.experiment import Experiment
+from reproduce.declare.values import check_values
+from reproduce.errors import UserError
+from reproduce.models import declared
+from reproduce.partitions import named
+from reproduce.play.names import NAMES
+from reproduce.problem import Classification, Quadratic
+from reproduce.systems import System, capacity, link, membership, speeds, work
+from reproduce.systems.policies_drawn import FavanoPolicy, FedAvgPolicy
+from reproduce.systems.schedule import Schedule
+
+if TYPE_CHECKING:
+    from nowhere import Unknown
+
+INF, NAN = math.inf, math.nan
+PAIR = membership.Alternating(2, 2)
+POLICY = FedAvgPolicy(2)
+PACE = speeds.Pace(1.0, 0.1, 0.1)
+PROBLEM = Classification("digits", declared.Softmax(64, 10), named.IID(), 4, batches.Shuffled(8))
+QUADRATIC = Quadratic(2, 2)
+
+FAVANO, EVERY, GRID = FavanoPolicy(1), Events(POLICY, 3, every=1), Events(POLICY, 3, grid=1.0)
+SESSIONS, CONVNET = Sessions(3, 2, PAIR), declared.ConvNet(1, 8, (2, 3), (4,))
+BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
+    (work.Steps(1), {"k": (0, 1.5, True, "8", None, 10**10)}),
+    (work.Epochs(1), {"e": (0,)}),
+    (work.PerClient((1, 2)), {"values": ((1, 0),), "unit": ("rounds",)}),
+    (work.Linear(), {"first": (0,)}),
+    (work.Halves(), {"second": ((0, 4),)}),
+    (work.Gaussian(5, 1), {"mean": (0,), "variance": (-1,), "mode": ("often",)}),
+    (work.Uniform(1, 2), {"low": (0,)}),
+    (work.DeviceClasses(), {"ratio": (0.0,), "utilisation": (0.0, 1.1)}),
+    (link.Same(0.5), {"q": (1.1, -0.1, NAN)}),
+    (link.PerClient((0.5,)), {"q": ((0.5, -0.1),)}),
+    (link.StaticLink(), {"pairing": ("other",)}),
+    (link.Halves(), {"first": ((0.5, 1.5),)}),
+    (capacity.SplitCapacity((1.0, 0.5)), {"values": ((1.0, 0.0),)}),
+    (PAIR, {"groups": (0,)}),
+    (membership.Rotation((1, 2)), {"clients_per_group": ((1, 0),)}),
+    (PACE, {"upload": (-1.0, 1e13)}),
+    (speeds.UniformSlowdown(), {"low": (0.0,)}),
+    (speeds.Explicit((1.0,)), {"values": ((0.0,),)}),
+    (POLICY, {"n": (0, 10**7), "selections": (((0, -1),),)}),
+    (FAVANO, {"wait": (-1.0,)}),
+    (System(), {"pace": (3.0,)}),
+    (named.DirichletClass(0.3), {"alpha": (0.0, -0.3, NAN, INF, True, "0.3", None, 1e308), "min_size": (-1,)}),
+    (named.DirichletClient(0.3), {"alpha": (0.0,)}),
+    (named.CappedDirichlet(0.3), {"alpha": (0.0,), "data_seed": (-1, 1.5, 2**32, "1")}),
+    (named.BalancedDirichlet(0.3), {"alpha": (0.0,), "data_seed": (-1,)}),
+    (named.GroupedShares(0.3), {"alpha": (0.0,), "overlap": (1.0,), "min_size": (-1,)}),
+    (named.ShuffledBlocks(), {"data_seed": (-1,)}),
+    (named.Sharding(), {"per_client": (0,), "data_seed": (-1,)}),
+    (named.Shards(), {"per_client": (0,)}),
+    (named.ClassPerClient(), {"order": ("mod",)}),
+    (named.Head(named.IID(), 0.5), {"share": (0, 1.5)}),
+    (named.TwoShard(), {"batched": (2,)}),
+    *((cls(8), {"size": (0,)}) for cls in (batches.Shuffled, batches.Walk, batches.Cyclic, batches.WithReplacement)),
+    (FedAvg(), {"lr": (0.0, -1.0, INF, NAN, 10**400, True), "server_lr": (0.0,), "momentum": (1.0, -0.1)}),
+    (FedAvg(), {"participation": (WeightedDraws(0), DistinctClients(0))}),
+    (FedProx(), {"mu": (-1.0,)}),
+    (moon.Moon(), {"mu": (-1.0,), "temperature": (0.0,)}),
+    (Calibration(), {"rounds": (0,)}),
+    (asynchronous.Asynchronous(), {"staleness_power": (-1.0,)}),
+    (distillation.Distillation(), {"kappa": (-1.0,)}),
+    (fedacg.FedACG(), {"lam": (-1.0,), "beta": (-1.0,)}),
+    (fedagrac.Constant(1.0), {"value": (-1.0,)}),
+    (FedAU(), {"cutoff": (0,)}),
+    *((cls(), {"decay": (1.0,)}) for cls in (DecayFedAvg, FadingFedAvg)),
+    (OptimalSampling(), {"probe_batch": (-1,)}),
+    (OptimalSamplingOriginal(), {"expected": (0,)}),
+    (Scaffold(), {"control": ("none",)}),
+    (fiarse.FIARSE(), {"sweep": ((0.5, 1.5),), "betas": ((0.9, 1.0),), "scope": ("channel",)}),
+    (
+        scalefl.ScaleFL(),
+        {"levels": (((1.0, 0, 1.0),),), "distill": (-1.0,), "temperature": (0.0,), "from_round": (-1,)},
+    ),
+    (session_starts.Proposed(), {"V": (0,), "history": (-1,), "distance": ("cosine",)}),
+    (session_starts.RandomPilot(), {"R": (-1.0, INF)}),
+    (Rounds(3), {"rounds": (-1,), "dense_last": (-1,), "trace": (-1,), "every": (0,)}),
+    (SESSIONS, {"rounds": (0,), "pilots": (0,), "floor": (-0.1, 1.1), "start": (3,)}),
+    (EVERY, {"aggregations": (0,), "horizon": (0.0, NAN, INF), "least": (-1.0, INF), "train_every": (0,)}),
+    (EVERY, {"grid": (-1.0,)}),
+    (GRID, {"every": (-1,)}),
+    (Target("accuracy", 80.0), {"over": (0,)}),
+    (declared.Softmax(64, 10), {"features": (0,)}),
+    (CONVNET, {"widths": ((2, 3, 4),), "dropout": (1.0,), "dropout_at": ("never",)}),
+    (declared.NormConvNet(), {"normalisation": ("layer",)}),
+    (declared.ImageNetResNet(), {"depth": (50,), "init": ("cifar",)}),
+    (declared.ResNet(), {"width": (1.5,)}),
+    # records that look at their values when they are made
+    (PROBLEM, {"test_samples": (-1, True, 30.0), "clients": (0,), "subset_seed": (2**32,), "partition_seed": (-1,)}),
+    (PROBLEM, {"evaluation_batch": (0,), "std": ((0.0,),), "pad": (-1,), "augment": ("x",), "tokenizer": ("x",)}),
+    (PROBLEM, {"batches": (8, batches.Fixed(0)), "partition": (object(),)}),
+    (QUADRATIC, {"clients": (0,), "dim": (2.0,), "data_seed": (2**32,), "start": ((1.0, INF),)}),
+    (QUADRATIC, {"minimisers": ((("1", "0"), ("0", "1")), [[1.0, 0.0], [0.0, 1.0]])}),
+    (Schedule(POLICY, 2, 1, PACE), {"clients": (10**7,), "steps": (0,)}),
+]
+"""Records, and values of their fields that mean nothing."""
+
+
+@pytest.mark.parametrize(("record", "bad"), BAD)
+def test_a_value_that_means_nothing_is_refused(record: Any, bad: dict[str, tuple[Any, ...]]) -> None:
+    check_values(record)
+    for name, value in ((name, value) for name, values in bad.items() for value in values):
+        inner = hasattr(value, "__dataclass_fields__")  # then it is a number of that record
+        line = f"{type(value).__name__}: .* is" if inner else f"{type(record).__name__}: {name} is"
+        with pytest.raises(UserError, match=f"^{line} .*, not "):
+            check_values((1, (replace(record, **{name: value}),)))
+
+
+def test_the_defaults_of_all_algorithms_mean_something() -> None:
+    """What the papers' experiments give them is checked where these are declared."""
+    for algorithm in NAMES.values():
+        check_values(algorithm.cls())
+
+
+def test_an_experiment_names_itself_the_record_the_field_the_bounds_and_the_value() -> None:
+    with pytest.raises(UserError) as error:
+        Experiment({"algorithm": "x"}, QUADRATIC, System(), FedAvg(momentum=1.0), Rounds(2))
+    line = "FedAvg: momentum is a number at least 0 and below 1, not 1.0"
+    assert str(error.value) == f"this experiment cannot be run (algorithm x): {line}"
+
+
+@dataclass(frozen=True)
+class Odd(FedAvg):
+    """A user's own: a name for checkers alone, and what is no plain value."""
+
+    of: Unknown | None = None
+    more: Any = ()
+    steps: int = 2
+
+
+def test_a_field_of_a_users_own_is_what_its_annotation_or_its_default_says() -> None:
+    check_values(Odd(more=(1, "a", (0.5, None), FedAvg())))
+    for wrong in (Odd(more=[1]), Odd(more=(1, {})), Odd(more=NAN), Odd(more=object()), Odd(steps=0.5)):  # type: ignore[arg-type]
+        with pytest.raises(UserError, match=r"Odd: (more|steps) is"):
+            check_values(wrong)
