@@ -1,4 +1,4 @@
-"""Files: read if they are files, whatever their line ends; written complete or not at all; YAML read strictly.
+"""Files: read if they are files, whatever their line ends; written complete or not at all; YAML whose keys occur once.
 
 A file appears under its name only when it is whole (temporary file beside it, fsync, rename), so a kill at any moment
 leaves the old file or the new one.
@@ -119,34 +119,6 @@ def check_writable(path: Path) -> None:
         raise unwritable(path, error) from error
 
 
-def check_output(path: Path, ours: Callable[[Path], bool], kind: str) -> None:
-    """`check_writable` for a name that somebody gave: nothing is replaced but what is of the `kind` that is written.
-
-    Raises UserError for a link, and for a file with something in it that `ours` does not take for its kind.
-    """
-    check_writable(path)
-    if path.is_symlink():
-        raise UserError(f"cannot write {path}: it is a link; name the file itself")
-    if path.is_file() and path.stat().st_size and not ours(path):
-        raise UserError(f"cannot write {path}: what is there is no {kind}; name another file, or delete it")
-
-
-def begins(*heads: bytes) -> Callable[[Path], bool]:
-    """Whether a file is there that begins like one of these patterns."""
-
-    def asked(path: Path) -> bool:
-        if not path.is_file():
-            return False
-        with regular(path).open("rb") as file:
-            start = file.read(4096)
-        return any(re.match(head, start, re.DOTALL) for head in heads)
-
-    return asked
-
-
-PNG, PDF = begins(rb"\x89PNG\r\n\x1a\n"), begins(rb"%PDF-")
-
-
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """While this goes on, no other process gets past it for the same folder, as far as its file system has locks."""
@@ -201,42 +173,19 @@ def sweep(folder: Path, name: str = "") -> None:
                 left.unlink()
 
 
-PLAIN = {
-    "int": r"[-+]?(0|[1-9][0-9]*)",
-    "float": r"[^:_]*",
-    "bool": r"[Tt]rue|[Ff]alse|TRUE|FALSE",
-    "timestamp": r"(?!)",
-}
-"""Kinds of YAML 1.1 -> how one is written that means the same to everybody: 010 is 8 there, 1:30 is 90, on is true."""
-WORDS = {"int": "number", "float": "number", "bool": "true or false", "timestamp": "word"}
-
-
 def read_yaml(path: Path) -> Any:
-    """A YAML file in UTF-8 whose keys occur once each and whose values are what they look like; UserError for another.
-
-    Refused are tags (`!!bool`), aliases (`*a`), and what YAML 1.1 takes for something else: 010, 1:30, yes.
-    """
+    """A YAML file in UTF-8 whose keys occur once each; UserError for another."""
     import yaml
 
-    class Plain(yaml.SafeLoader):
-        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-            event = self.peek_event()
-            if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None) is not None:
-                raise yaml.YAMLError(f"tags (!) and aliases (*) are not for here: write it out{event.start_mark}")
-            node = super().compose_node(parent, index)
-            if isinstance(node, yaml.ScalarNode) and node.style is None:
-                kind = node.tag.rpartition(":")[2]
-                if kind in PLAIN and not re.fullmatch(PLAIN[kind], node.value):
-                    said = f"'{node.value}' is no plain {WORDS[kind]}: write it plainly, or in quotes"
-                    raise yaml.YAMLError(f"{said}{node.start_mark}")
-            if isinstance(node, yaml.MappingNode):
-                names = [key.value for key, _ in node.value]
-                if twice := [name for i, name in enumerate(names) if name in names[:i]]:
-                    raise yaml.YAMLError(f"the key '{twice[0]}' occurs twice{node.start_mark}")
-            return node
+    class Once(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            names = [key.value for key, _ in node.value]
+            if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+                raise yaml.YAMLError(f"the key '{twice[0]}' occurs twice{node.start_mark}")
+            return super().construct_mapping(node, deep)
 
     try:
-        return yaml.load(read_text(path), Plain)
+        return yaml.load(read_text(path), Once)
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not text in UTF-8 (byte {error.start}): save it in that encoding") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:

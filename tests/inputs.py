@@ -24,12 +24,6 @@ PLAY = ("play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke")
 
 
 OTHER = "results/smoke/fedagrac/table1-cnn2.parquet"
-OTHERS: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    TRAIN: ("x.parquet",),
-    PARTITION: ("x.parquet",),
-    (*PARTITION, "--seed", "1"): ("x.png",),
-    PLAY: ("x.md", "x.csv", "x.png", "x.pdf"),
-}
 """Command -> what it writes under the name x."""
 
 
@@ -127,51 +121,8 @@ def outputs() -> Iterator[Bad]:
         yield Bad("-o is no partition", (*PARTITION, "-o", output), "end its name in .parquet for the partition")
     for output in ("/dev/stdout", "/dev/stderr", "/dev/null", "/proc/self/fd/1", "Makefile", ".parquet", "a"):
         yield Bad("-o is no results file", (*TRAIN, "-o", output), "give a name that ends in .parquet")
-    for command, names in OTHERS.items():
-        output = "x" if command is PLAY else names[0]
-        for name in names:
-            yield Bad(
-                f"{name} is something else", (*command, "-o", output), "name another file, or delete it", file(name)
-            )
-            yield Bad(f"{name} is a link", (*command, "-o", output), "name the file itself", _linked(name))
-            yield Bad(f"{name} leads nowhere", (*command, "-o", output), "cannot write", link(name, NEVER))
-            yield Bad(f"{name} is a device", (*command, "-o", output), "cannot write", link(name, "/dev/null"))
-    readme = ("# A notebook of mine\n", "a,b\n1,2\n", "GIF89a", "%!PS")
-    for output in ("/dev/stdout", "/dev/null", "pipe", "link"):
-        prepare = _both(pipe("pipe"), link("link", "nowhere"))
-        yield Bad(f"-o {output}", (*PLAY, "-o", output), "cannot write", prepare)
-    for ending, text in zip((".md", ".csv", ".png", ".pdf"), readme, strict=True):
-        name = f"x{ending}"
-        yield Bad(f"a user's own {name}", (*PLAY, "-o", "x"), "name another file, or delete it", _with(name, text))
-    yield Bad("a result of another job", (*TRAIN, "-o", OTHER), "is no result of smoke/fedagrac/table1-lr")
-    yield Bad("a cut result", (*TRAIN, "-o", "a.parquet"), "name another file", _with("a.parquet", "PAR1"))
-
-
-def _both(*steps: Callable[[Path], object]) -> Callable[[Path], object]:
-    return lambda here: [step(here) for step in steps]
-
-
-def _linked(name: str) -> Callable[[Path], object]:
-    """A link to a file of the kind that is written there."""
-
-    def prepare(here: Path) -> None:
-        kinds = {".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-1.4", ".md": b"# a at smoke scale\n"}
-        csv = b"benchmark,scale,algorithm,lr,seed,metric,value,"
-        (here / "kept").write_bytes(kinds.get(Path(name).suffix, csv))
-        (here / name).symlink_to("kept")
-
-    return prepare
-
-
-def _with(name: str, text: str) -> Callable[[Path], object]:
-    """A file with a text, in a folder that has a page to begin with."""
-
-    def prepare(here: Path) -> None:
-        for file_, content in {name: text, "there/a": "A", "README.md": "# A\n"}.items():
-            (here / file_).parent.mkdir(exist_ok=True)
-            (here / file_).write_text(content)
-
-    return prepare
+    for output in ("/dev/null", "pipe"):
+        yield Bad(f"-o {output}", (*PLAY, "-o", output), "cannot write", pipe("pipe"))
 
 
 def places() -> Iterator[Bad]:

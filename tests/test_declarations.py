@@ -182,7 +182,7 @@ def test_data_that_is_not_as_declared_is_refused(tmp_path: Any) -> None:
             return GaussianClasses(3, 6, 8, 4, 1.0, 0).load()
 
     problem = Classification(Wrong(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), IID(), 2, Shuffled(4))
-    with pytest.raises(UserError, match=r"have shape \(6,\), not \(7,\) as declared"):
+    with pytest.raises(UserError, match=r"train_x is float32 \[24, 6\]; features are floats \[N, 7\]"):
         ClientSplits(Settings(tmp_path, tmp_path, "cpu", 1)).get(problem, 0)
 
 

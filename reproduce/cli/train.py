@@ -22,9 +22,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import files
     from reproduce.errors import UserError
-    from reproduce.runs import plan, results, training
+    from reproduce.runs import plan, training
 
     jobs, output = [plan.job(args.scale, args.paper, name) for name in dict.fromkeys(args.job)], args.output
     if len(jobs) > 1:
@@ -36,16 +35,7 @@ def run(args: argparse.Namespace) -> None:
     (job,) = jobs
     if output and output.name and not output.is_dir() and output.suffix != ".parquet":
         raise UserError(f"-o {output}: results are Parquet; give a name that ends in .parquet")
-    if output and _elsewhere(output, Path(job.output)):
-
-        def ours(path: Path) -> bool:
-            names = {(*sorted(e.labels.items()), seed) for e in job.experiments for seed in job.panel.seeds}
-            return any(run.name in names for run in results.stored(path))
-
-        files.check_output(output, ours, f"result of {job.scale}/{job.paper}/{job.name}")
-        training.train(job, output)
-    else:
-        training.train(job)
+    training.train(job, output)
 
 
 def in_turn(names: Sequence[str], train: Callable[[int], None]) -> None:
@@ -80,8 +70,3 @@ def in_turn(names: Sequence[str], train: Callable[[int], None]) -> None:
 
 def _pass_on(child: int, number: int, frame: object) -> None:
     os.kill(child, number)
-
-
-def _elsewhere(path: Path, place: Path) -> bool:
-    """Is this another file than the one in its place, whatever way there is written?"""
-    return os.path.abspath(path) != os.path.abspath(place)

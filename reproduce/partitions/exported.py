@@ -85,14 +85,3 @@ def write(path: Path, table: pd.DataFrame, about: dict[str, Any]) -> None:
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     arrow = arrow.replace_schema_metadata({b"provenance": json.dumps(about).encode()})
     files.write(path, lambda file: pq.write_table(arrow, file))
-
-
-def is_ours(path: Path) -> bool:
-    """Is there a partition that was exported?"""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return b'"checksum"' in (pq.read_schema(path).metadata or {}).get(b"provenance", b"")
-    except (pa.ArrowException, OSError):
-        return False
