@@ -22,7 +22,7 @@ from reproduce.models.network import Network
 from reproduce.partitions.named import CappedDirichlet, DirichletClass, Shards
 from reproduce.play import owndata, play, specs
 from reproduce.play.owndata import benchmarks, parse
-from reproduce.report.histories import load
+from reproduce.report.histories import Source, load
 
 __all__ = ["folder"]
 
@@ -61,7 +61,7 @@ def test_pictures_train_in_every_form_to_the_same_numbers(photos: Path, capsys: 
         assert all(row["status"] == "ok" for row in rows)
         assert rows[0]["benchmark"] == f"{where} (DirichletClass(alpha=0.3, min_size=1), 4 clients)"
         slug = re.sub("[^a-z0-9]", "-", where)
-        files = [(f.stem, f, "") for f in sorted(Path("results/smoke/play").glob(f"{slug}*.parquet"))]
+        files = [Source(f.stem, f) for f in sorted(Path("results/smoke/play").glob(f"{slug}*.parquet"))]
         frame = load(files, "smoke").frame
         frame = frame[frame["algorithm"] == "scaffold"]
         curves.append(frame[["round", "metric", "value"]].reset_index(drop=True))

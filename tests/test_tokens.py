@@ -1,10 +1,13 @@
-"""Texts as word pieces: trained on their own training texts, or BERT's; what is said about them."""
+"""Texts as word pieces and byte pairs: of their own training texts, or stored ones; what is said about them."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import lzma
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +17,14 @@ import pytest
 
 from reproduce.data import tokens
 from reproduce.data.batches import Shuffled
-from reproduce.data.load import load, sha256
+from reproduce.data.load import available, load, sha256
 from reproduce.data.sources import SOURCES, File, Files
-from reproduce.data.tokens import pieces
+from reproduce.data.tokens import BytePairs, pieces
+from reproduce.declare.experiment import canonical
 from reproduce.engine.client_split import ClientSplits
-from reproduce.errors import UserError
+from reproduce.errors import MissingData, UserError
 from reproduce.models.declared import FastText
+from reproduce.models.roberta import RoBERTa
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
 from reproduce.settings import Settings
@@ -27,6 +32,16 @@ from reproduce.settings import Settings
 TRAIN = ["The markets rose, and the markets fell.", "Markets rise again: markets!", "A rocket rose from the pad"] * 4
 TEST = ["Rockets rose", "zzz \u4f60 caf\u00e9 " + "markets " * 80, ""]
 PROBLEM = Classification("ag_news", FastText(), IID(), 2, Shuffled(4), tokenizer="pieces")
+
+MODEL = RoBERTa(300, 34, 8, 2, 1, 8)
+PAIRS = Classification("ag_news", MODEL, IID(), 2, Shuffled(4), tokenizer=BytePairs(300, 32))
+OWN = BytePairs(300, 32, "roberta-base")
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
 
 
 def news(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
@@ -83,15 +98,18 @@ def test_a_vocabulary_at_hand_is_used(tmp_path: Path, monkeypatch: pytest.Monkey
     assert made.note == "tokens: BERT's word pieces"
 
 
-def test_a_task_of_pieces_says_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("problem", [PROBLEM, PAIRS])
+def test_a_split_of_tokens_says_what_they_are(
+    problem: Classification, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = news(tmp_path, monkeypatch)
-    tasks = ClientSplits(here)
-    arena: Any = tasks.get(PROBLEM, 0).device_data
-    expected = pieces(TRAIN, TEST, here.data)
-    assert np.array_equal(arena.train_x.numpy(), expected.train)
-    assert np.array_equal(arena.test_x.numpy(), expected.test)
-    assert tasks.provenance["tokenizer"] == expected.sha256
-    assert tasks.notes == {"ag_news": expected.note}
+    splits = ClientSplits(here)
+    held: Any = splits.get(problem, 0).device_data
+    expected = pieces(TRAIN, TEST, here.data) if problem is PROBLEM else BytePairs(300, 32).cut(TRAIN, TEST, here.data)
+    assert np.array_equal(held.train_x.numpy(), expected.train)
+    assert np.array_equal(held.test_x.numpy(), expected.test)
+    assert splits.provenance["tokenizer"] == expected.sha256
+    assert splits.notes == {"ag_news": expected.note}
 
 
 def test_hashed_words_are_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,15 +122,18 @@ def test_hashed_words_are_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("problem", "changes", "words"),
     [
-        ({"data": "digits"}, "cannot read|wants token ids|no texts"),
-        ({"model": FastText(30_000)}, "does not fit the 30000 rows"),
+        (PROBLEM, {"data": "digits"}, "cannot read|wants token ids|no texts"),
+        (PROBLEM, {"model": FastText(30_000)}, "does not fit the 30000 rows"),
+        (PAIRS, {"tokenizer": BytePairs(301, 32)}, "the tokenizer has 301 ids and does not fit the 300 rows"),
+        (PAIRS, {"tokenizer": BytePairs(300, 33)}, "texts of 33 tokens do not fit RoBERTa.* its 32 positions"),
+        (PAIRS, {"data": "digits"}, "no texts to cut"),
     ],
 )
-def test_what_does_not_fit_is_refused(changes: dict[str, Any], words: str) -> None:
+def test_what_does_not_fit_is_refused(problem: Classification, changes: dict[str, Any], words: str) -> None:
     with pytest.raises((UserError, ValueError), match=words):
-        replace(PROBLEM, **changes)
+        replace(problem, **changes)
 
 
 @pytest.mark.data
@@ -126,3 +147,106 @@ def test_real_news_trains_a_vocabulary_of_its_own(tmp_path: Path) -> None:
     assert (made.test == 1).sum() < 0.001 * (made.test > 0).sum(), "hardly a piece of a test text is unknown"
     assert 20_000 < made.train.max() < 30_522
     assert made.sha256 == pieces(data.train_text, ["a"], here.data).sha256
+
+
+# --- byte pairs -------------------------------------------------------------------------------------------------------
+
+
+def stored(folder: Path, merges: list[tuple[str, str]], marks: tuple[str, ...] = ()) -> dict[str, int]:
+    """The files of a model with these merges; returns its vocabulary."""
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    words = [*(marks or ("<s>", "<pad>", "</s>", "<unk>")), *sorted(ByteLevel.alphabet()), *map("".join, merges)]
+    vocabulary = {word: i for i, word in enumerate(words)}
+    folder.mkdir(parents=True, exist_ok=True)
+    joined = [" ".join(pair) for pair in merges]
+    (folder / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary, "merges": joined}}))
+    return vocabulary
+
+
+def test_pairs_of_the_texts_are_their_bytes_and_what_is_frequent(tmp_path: Path) -> None:
+    made = BytePairs(280, 32).cut(TRAIN, [*TEST, "<s> <pad>"], tmp_path)
+    assert made.train.shape == (12, 32)
+    assert made.train.dtype == np.int32
+    assert (made.train[:, 0] == 0).all()
+    row = made.train[0]
+    assert row[(row != 1).sum() - 1] == 2, "the end mark, then padding"
+    assert (row == 2).sum() == 1
+    assert made.test[1, 31] == 2, "a long text is cut and ends"
+    assert made.test[2].tolist() == [0, 2] + [1] * 30, "an empty text"
+    assert not (made.test == 3).any(), "bytes know every text"
+    assert (made.test[3] == 0).sum() == 1, "a mark that a text spells out is letters"
+    assert (made.test[3] == 1).sum() == 32 - (made.test[3] > 3).sum() - 2
+    assert made.train.max() < 280
+    assert made.note == "tokens: 280 byte pairs of the training texts"
+    assert made.sha256 != BytePairs(290, 32).cut(TRAIN, TEST, tmp_path).sha256
+    assert made.sha256 == BytePairs(280, 20).cut(TRAIN, ["another test"], tmp_path).sha256
+
+
+PROCESS = """
+from pathlib import Path
+from test_tokens import TRAIN
+from reproduce.data.tokens import BytePairs
+letters = [f"{text} {i * i} \u00e9t\u00e9" for i, text in enumerate(TRAIN * 50)]
+made = BytePairs(500, 32).cut(letters, letters[:9], Path())
+print(made.sha256, made.train.sum())
+"""
+
+
+def test_two_processes_make_the_same_pairs() -> None:
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", PROCESS], capture_output=True, text=True, cwd=Path(__file__).parent
+        ).stdout
+        for _ in range(2)
+    }
+    assert len(said) == 1
+    assert len(said.pop().split()) == 2
+
+
+@pytest.mark.parametrize("place", ["data/roberta-base", "hub/hub/models--FacebookAI--roberta-base/snapshots/abc"])
+def test_pairs_of_a_model_are_read_from_its_folder(place: str, tmp_path: Path) -> None:
+    """By merging by hand: "the" and "market" are whole, "ed" is letters. And as the library of the model reads them."""
+    merges = [("t", "h"), ("th", "e"), ("Ġ", "m"), ("a", "r"), ("Ġm", "ar"), ("k", "e"), ("ke", "t"), ("Ġmar", "ket")]
+    vocabulary = stored(tmp_path / place, merges)
+    made = OWN.cut(TRAIN, ["the marketed", "The markets rose again"], tmp_path / "data")
+    ids = [vocabulary[w] for w in ("<s>", "the", "Ġmarket", "e", "d", "</s>")]
+    assert made.test[0].tolist() == ids + [1] * 26
+    assert made.note == "tokens: byte pairs of roberta-base"
+    from transformers import RobertaTokenizer
+
+    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary))
+    (tmp_path / "merges.txt").write_text("\n".join(["#version: 0.2", *map(" ".join, merges)]) + "\n")
+    theirs = RobertaTokenizer.from_pretrained(tmp_path)
+    cut = theirs("The markets rose again", max_length=32, truncation=True, padding="max_length")["input_ids"]
+    assert cut == made.test[1].tolist()
+
+
+def test_a_missing_folder_is_one_error_that_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = news(tmp_path, monkeypatch)
+    problem = replace(PAIRS, tokenizer=OWN)
+    with pytest.raises(MissingData) as error:
+        ClientSplits(here).get(problem, 0)
+    assert error.value.needs == "roberta-base"
+    for words in (str(here.data / "roberta-base"), "huggingface.co/FacebookAI/roberta-base", "tokenizer.json"):
+        assert words in str(error.value)
+    assert problem.requires == ("ag_news", "roberta-base")
+    assert available("roberta-base", here).state == "missing"
+
+
+def test_other_byte_pairs_than_declared_are_refused(tmp_path: Path) -> None:
+    stored(tmp_path / "roberta-base", [("t", "h")])
+    with pytest.raises(UserError, match=r"roberta-base are 261 ids, not 260 .* first: declare as many"):
+        BytePairs(260, 32, "roberta-base").cut(TRAIN, TEST, tmp_path)
+    stored(tmp_path / "roberta-base", [("t", "h")], ("[PAD]", "[CLS]"))
+    with pytest.raises(UserError, match="marks <s> <pad> </s> <unk> first"):
+        OWN.cut(TRAIN, TEST, tmp_path)
+    (tmp_path / "roberta-base" / "tokenizer.json").write_text("{", encoding="utf-8")
+    with pytest.raises(UserError, match=r"tokenizer.json holds no byte pairs .* copy it again"):
+        OWN.cut(TRAIN, TEST, tmp_path)
+
+
+def test_too_few_byte_pairs_are_refused() -> None:
+    with pytest.raises(ValueError, match="byte pairs"):
+        BytePairs(259, 32)
+    assert canonical(PAIRS)["tokenizer"] == {"type": "BytePairs", "vocabulary": 300, "length": 32, "name": ""}

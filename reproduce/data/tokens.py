@@ -22,6 +22,8 @@ from reproduce.models.sample import Sample
 BERT = "bert/vocab.txt"
 """The vocabulary of bert-base-uncased, in the data folder."""
 CHECKSUM = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+PAIRS = "tokenizer.json"
+"""The byte pairs of a model, in its folder."""
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 MARKS = ("<s>", "<pad>", "</s>", "<unk>")
 """Start, padding, end, unknown: the ids 0 to 3 of byte pairs."""
@@ -111,8 +113,6 @@ class BytePairs:
     name: Literal["", "roberta-base"] = ""
 
     def __post_init__(self) -> None:
-        if self.name and self.name not in weights.HUB:
-            raise ValueError(f"byte pairs of '{self.name}': use 'roberta-base', or '' for those of the texts")
         if not self.name and self.vocabulary < 256 + len(MARKS):
             raise ValueError(f"byte pairs have at least 256 bytes and {len(MARKS)} marks, not {self.vocabulary} ids")
 
@@ -125,10 +125,8 @@ class BytePairs:
         """The texts as ids. Raises MissingData without the folder of the model, UserError for other byte pairs."""
         vocabulary, merges = _stored_pairs(self.name, data) if self.name else _trained_pairs(train, self.vocabulary)
         if len(vocabulary) > self.vocabulary or [vocabulary.get(mark) for mark in MARKS] != list(range(len(MARKS))):
-            raise UserError(
-                f"the byte pairs of {self.name} are {len(vocabulary)} ids, not {self.vocabulary} with the marks "
-                f"{' '.join(MARKS)} first: declare as many, or give the folder of another model"
-            )
+            said = f"the byte pairs of {self.name} are {len(vocabulary)} ids, not {self.vocabulary}"
+            raise UserError(f"{said} with the marks {' '.join(MARKS)} first: declare as many, or give another folder")
         # From vocabulary and merges alone: a mark that a text spells out is letters here.
         tokenizer = _byte_pairs(vocab=vocabulary, merges=merges)
         tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
@@ -138,28 +136,24 @@ class BytePairs:
 
 
 def _stored_pairs(name: str, data: Path) -> Pairs:
-    """Those of the model's folder: of `tokenizer.json`, or of `merges.txt` and `vocab.json`."""
-    names = ("tokenizer.json", "merges.txt")
-    found = next(filter(None, (weights.find(name, data, file) for file in names)), None)
+    """Those of the model's folder."""
+    found = weights.find(name, data, PAIRS)
     if found is None:
-        otherwise = "declare byte pairs of the texts (no name)"
-        raise MissingData(name, weights.missing(name, data, " or ".join(names), otherwise))
+        raise MissingData(name, weights.missing(name, data, PAIRS, "declare byte pairs of the texts (no name)"))
     try:
-        if found.name == names[0]:
-            return _pairs(found.read_text(encoding="utf-8"))
-        vocabulary, merges = models.BPE.read_file(str(found.with_name("vocab.json")), str(found))
-        return vocabulary, merges
-    except Exception as error:  # the library raises its own
+        return _pairs(found.read_text(encoding="utf-8"))
+    except Exception as error:  # json and the file each have their own
         raise UserError(f"{found} holds no byte pairs ({error}); copy it again") from error
 
 
 def _trained_pairs(texts: Sequence[str], size: int) -> Pairs:
     """At most `size` byte pairs of the texts, the marks and all bytes among them."""
-    alphabet, tokenizer = sorted(pre_tokenizers.ByteLevel.alphabet()), _byte_pairs()
-    trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=list(MARKS), initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator(iter(texts), trainer)
+    known: dict[str, Any] = {
+        "special_tokens": [*MARKS],
+        "initial_alphabet": sorted(pre_tokenizers.ByteLevel.alphabet()),
+    }
+    tokenizer = _byte_pairs()
+    tokenizer.train_from_iterator(iter(texts), trainers.BpeTrainer(vocab_size=size, show_progress=False, **known))
     return _pairs(tokenizer.to_str())
 
 
