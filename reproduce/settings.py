@@ -15,14 +15,14 @@ REPRODUCE_BUDGET    hours that a job of the workflow may take
 
 from __future__ import annotations
 
-import math
 import os
-import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
+from reproduce.declare.values import Bounds, NonNegative, Seed, check
 from reproduce.errors import UserError
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
@@ -31,9 +31,7 @@ bfloat16: forward and backward passes by automatic differentiation (strategies `
 autocast. Parameters, updates, evaluation and aggregation are float32 in all of them."""
 
 
-MOST = 1024
-"""Threads beyond which a number is a slip."""
-
+Threads = Annotated[int, Bounds(1, 1024)]
 
 CONFIGURED: dict[str, str] = {}
 """Variables that a workflow's configuration sets; they count more than those of the environment."""
@@ -68,16 +66,12 @@ def settings() -> Settings:
     precision = _word("REPRODUCE_PRECISION", *PRECISIONS)
     if precision == "tf32" and device != "cuda":
         raise UserError("REPRODUCE_PRECISION=tf32 is arithmetic of GPUs: set the device to cuda, or use bfloat16")
-    threads = _text("REPRODUCE_THREADS", "1")
-    if not re.fullmatch(r"[0-9]{1,5}", threads) or not 1 <= int(threads) <= MOST:
-        raise UserError(f"REPRODUCE_THREADS={threads}: use a whole number of threads, 1 to {MOST}")
-    checkpoint = _text("REPRODUCE_CHECKPOINT", "20")
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?(e-?[0-9]{1,2})?", checkpoint):
-        raise UserError(f"REPRODUCE_CHECKPOINT={checkpoint}: use a number of seconds, such as 20")
+    threads = _number("REPRODUCE_THREADS", "1", int, Threads, "a whole number of threads, 1 to 1024")
+    checkpoint = _number("REPRODUCE_CHECKPOINT", "20", float, NonNegative, "a number of seconds, such as 20")
     data, store = _folder("REPRODUCE_DATA", "data"), _folder("REPRODUCE_STORE", ".reproduce")
     to_target = _word("REPRODUCE_TO_TARGET", "0", "1") == "1"
     asked = variable("REPRODUCE_PRECISION")
-    return Settings(data, store, device, int(threads), precision, float(checkpoint), to_target, asked)
+    return Settings(data, store, device, threads, precision, checkpoint, to_target, asked)
 
 
 def _word(name: str, *known: str) -> str:
@@ -93,30 +87,35 @@ def _text(name: str, default: str) -> str:
     return default if found is None else found
 
 
+def _number(name: str, default: str, of: Callable[[str], Any], kind: Any, form: str) -> Any:
+    """What a variable stands for; UserError that says its form unless it is of this kind."""
+    text = _text(name, default)
+    try:
+        value = of(text)
+        check(name, value, kind)
+    except (UserError, ValueError) as error:
+        raise UserError(f"{name}={text}: use {form}") from error
+    return value
+
+
 def seeds() -> tuple[int, ...] | None:
     """The seeds of `REPRODUCE_SEEDS` ("0,1"), which then replace those of every panel; None: as declared."""
+    form = "different numbers, from 0 to 2^32 - 1, with commas between them, such as 0,1,2"
     text = variable("REPRODUCE_SEEDS")
-    if text is None:
-        return None
-    try:
-        found = tuple(int(s) for s in text.split(","))
-    except ValueError as error:
-        raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
-    if min(found) < 0 or max(found) >= 2**32 or len(set(found)) < len(found):
-        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, from 0 to 2^32 - 1")
+    return None if text is None else _number("REPRODUCE_SEEDS", "", _different, tuple[Seed, ...], form)
+
+
+def _different(text: str) -> tuple[int, ...]:
+    found = tuple(map(int, text.split(",")))
+    if len(set(found)) < len(found):
+        raise ValueError("a seed occurs twice")
     return found
 
 
 def budget() -> float | None:
     """`REPRODUCE_BUDGET`: hours that a job of the workflow may take; None: not said."""
-    text = variable("REPRODUCE_BUDGET")
-    try:
-        hours = None if text is None else float(text)
-    except ValueError:
-        hours = math.nan
-    if hours is not None and not hours >= 0:
-        raise UserError(f"REPRODUCE_BUDGET={text}: use a number of hours, such as 0.5")
-    return hours
+    name = "REPRODUCE_BUDGET"
+    return None if variable(name) is None else _number(name, "", float, NonNegative, "a number of hours, such as 0.5")
 
 
 def check_place() -> None:

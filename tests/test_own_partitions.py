@@ -136,13 +136,13 @@ def test_numbers_of_samples_in_another_form_are_the_same_split(form: Any) -> Non
 
 
 NO_SPLIT: list[tuple[str, Split, str]] = [
-    ("masks", each(lambda p, m, n: mask(p, n)), "client 0 a mask: use the numbers of its samples"),
-    ("floats", each(lambda p, m, n: p + 0.5), "client 0 numbers of samples of the type float64"),
+    ("masks", each(lambda p, m, n: mask(p, n)), "client 0 bool .*np.flatnonzero"),
+    ("floats", each(lambda p, m, n: p + 0.5), "client 0 float64 .* whole numbers"),
     ("negative", each(lambda p, m, n: p - 1), "the sample -1: there are 0 to 199"),
     ("too large", each(lambda p, m, n: p + 1), "the sample 200: there are 0 to 199"),
     ("twice", each(lambda p, m, n: np.append(p, p[0])), "gives client 0 a sample twice"),
     ("of two clients", lambda y, c, s: [np.arange(50 + m) for m in range(c)], "gives sample 0 to 4 clients"),
-    ("np.where", each(lambda p, m, n: np.where(mask(p, n))), "client 0 an array with 2 axes"),
+    ("np.where", each(lambda p, m, n: np.where(mask(p, n))), r"client 0 \w+ \[\d+, \d+\]: give a list"),
     ("a part too few", lambda y, c, s: fair(y, c - 1, s), "makes 3 parts for 4 clients"),
     ("an empty array", each(lambda p, m, n: p[:0] if m == 1 else p), "gives client 1 no samples"),
     ("nothing", lambda y, c, s: None, "cannot be used: TypeError"),

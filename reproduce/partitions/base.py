@@ -80,18 +80,14 @@ def _sound(what: str, partition: object, given: Iterable[object], clients: int, 
 def _positions(what: str, part: object, samples: int) -> Indices:
     """One client's list; `what` says whose."""
     found = np.asarray(part)
-    if found.ndim != 1:
-        raise UserError(f"{what} an array with {found.ndim} axes: a list of numbers of samples has one")
-    if not len(found):
+    if found.shape == (0,):
         return np.empty(0, np.int64)
-    if found.dtype.kind == "b":
-        raise UserError(f"{what} a mask: use the numbers of its samples, np.flatnonzero(mask)")
-    if found.dtype.kind not in "iu":
-        raise UserError(f"{what} numbers of samples of the type {found.dtype}: they are whole numbers")
-    if found.min() < 0 or found.max() >= samples:
-        raise UserError(
-            f"{what} the sample {found.min() if found.min() < 0 else found.max()}: there are 0 to {samples - 1}"
-        )
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        mask = ", np.flatnonzero(mask)" * (found.dtype.kind == "b")
+        raise UserError(f"{what} {found.dtype} {list(found.shape)}: give a list of whole numbers{mask}")
+    for end in (found.min(), found.max()):
+        if not 0 <= end < samples:
+            raise UserError(f"{what} the sample {end}: there are 0 to {samples - 1}")
     return found.astype(np.int64)
 
 

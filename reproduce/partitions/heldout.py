@@ -5,7 +5,6 @@ A problem that is judged by it (`validated`) never reads the test set, so that n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -17,7 +16,6 @@ from reproduce.data.load import load, of_record
 from reproduce.data.sources import find_source
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
-from reproduce.models.sample import Sample
 from reproduce.partitions.subset import Over
 from reproduce.settings import settings
 from reproduce.streams import rng
@@ -37,37 +35,20 @@ class HeldOut:
     data: Any
 
     def __post_init__(self) -> None:
-        if self._source.sizes[0] < PART:
-            raise UserError(f"{self.data} has {self._source.sizes[0]} training samples: of {PART} one can be held out")
+        if self.source.sizes[0] < PART:
+            raise UserError(f"{self.data} has {self.source.sizes[0]} training samples: of {PART} one can be held out")
 
-    @property
-    def of(self) -> str:
-        """The name of the data set of which this is a part; "" for the user's own data."""
-        return self.data if isinstance(self.data, str) else ""
-
-    @property
-    def _source(self) -> Any:
-        return find_source(self.data) if isinstance(self.data, str) else self.data
-
-    @property
-    def sample(self) -> Sample:
-        sample: Sample = self._source.sample
-        return sample
+    of = property(lambda self: self.data if isinstance(self.data, str) else "")  # the data set of which it is a part
+    source = property(lambda self: find_source(self.data) if isinstance(self.data, str) else self.data)
+    sample = property(lambda self: self.source.sample)
+    classes = property(lambda self: self.source.classes)
+    kind = property(lambda self: getattr(self.source, "kind", ""))
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Training samples that are left, and those that are held out."""
-        whole = self._source.sizes[0]
+        whole = self.source.sizes[0]
         return whole - whole // PART, whole // PART
-
-    @property
-    def classes(self) -> int:
-        return int(self._source.classes)
-
-    @property
-    def kind(self) -> str:
-        """What samples are, "text" for one."""
-        return str(getattr(self._source, "kind", ""))
 
     @property
     def places(self) -> tuple[Indices, Indices]:
@@ -81,17 +62,11 @@ class HeldOut:
         return load(self.data, settings()) if isinstance(self.data, str) else of_record(self.data)
 
     def load(self) -> Dataset:
-        whole, (left, held) = self.whole(), self.places
-        x, y, texts = whole.train_x, whole.train_y, whole.train_text
+        whole, places = self.whole(), self.places
+        (x, test_x), (y, test_y) = ([a[part] for part in places] for a in (whole.train_x, whole.train_y))
+        texts = [[whole.train_text[i] for i in part] if whole.train_text else None for part in places]
         note = "; ".join(filter(None, [whole.note, f"one of {PART} training samples is held out and judges"]))
-        return Dataset(
-            whole.name, x[left], y[left], x[held], y[held], whole.n_classes, whole.sha256, note,
-            _taken(texts, left), _taken(texts, held),
-        )  # fmt: skip
-
-
-def _taken(texts: Sequence[str] | None, places: Indices) -> list[str] | None:
-    return None if texts is None else [texts[i] for i in places]
+        return Dataset(whole.name, x, y, test_x, test_y, whole.n_classes, whole.sha256, note, *texts)
 
 
 @dataclass(frozen=True)
@@ -104,22 +79,19 @@ class Rest(Over):
     data: HeldOut
     leaves_empty = True
 
-    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        return self._parts(0, len(labels), clients, seed)
-
-    def split_test(self, train_labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
-        return self._parts(1, len(test_labels), clients, seed)
-
-    def _parts(self, which: int, samples: int, clients: int, seed: int) -> list[Indices]:
+    def split(self, labels: Labels, clients: int, seed: int, which: int = 0) -> list[Indices]:
         """Of each client's list what is left (0) or held out (1), as positions there."""
         places = self.data.places[which]
-        if samples != len(places):
+        if len(labels) != len(places):
             raise UserError(f"rates cannot be chosen with {type(self.partition).__name__} on a subset: use all samples")
         labels = _labels(self.data)
         at = np.full(len(labels), -1)
         at[places] = np.arange(len(places))
         parts = [at[part] for part in self.partition.split(labels, clients, seed)]
         return [part[part >= 0] for part in parts]
+
+    def split_test(self, train_labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
+        return self.split(test_labels, clients, seed, which=1)
 
 
 @cache
