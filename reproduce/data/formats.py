@@ -8,8 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import lzma
-import os
-import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,10 +18,7 @@ from numpy.typing import NDArray
 
 from reproduce.data.dataset import Arrays, packed
 from reproduce.data.sources import Source
-from reproduce.errors import UserError
-
-SPLIT = re.compile(r"(train|test|e?val|valid|dev)(ing|idation|uation)?([ _-]?(set|data|images|split))?s?", re.I)
-"""What looks like the name of a part."""
+from reproduce.data.userfiles import classed, listed, pixels
 
 
 def read_npz(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
@@ -92,12 +87,15 @@ def read_svhn(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
 
 def read_cinic10(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """The official folders `train` and `test` with one folder of PNG images per class; `valid` is not used."""
-    (train, classes), (test, tested) = (classed(listed(path), path.name) for path in paths)
-    number = {name: k for k, name in enumerate(sorted({*classes}))}
-    if {*tested} != {*number}:
-        raise ValueError(f"the classes {' '.join({*tested} ^ {*number})} are in train or in test alone")
-    arrays = _images("train", [(paths[0] / f, number[c]) for f, c in zip(train, classes, strict=True)], source)
-    return arrays | _images("test", [(paths[1] / f, number[c]) for f, c in zip(test, tested, strict=True)], source), ""
+    parts = [
+        (part, root, *classed(listed(root), root.name)) for part, root in zip(("train", "test"), paths, strict=True)
+    ]
+    number, arrays = {name: k for k, name in enumerate(sorted({*parts[0][3]}))}, Arrays()
+    if {*parts[1][3]} != {*number}:
+        raise ValueError(f"the classes {' '.join({*parts[1][3]} ^ {*number})} are in train or in test alone")
+    for part, root, files, classes in parts:
+        arrays |= _images(part, root, [(f, number[c]) for f, c in zip(files, classes, strict=True)])
+    return arrays, ""
 
 
 def read_tiny_imagenet(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
@@ -106,52 +104,14 @@ def read_tiny_imagenet(paths: Sequence[Path], source: Source) -> tuple[Arrays, s
     train, classes = classed(listed(root), root.name)
     number = {name: k for k, name in enumerate(sorted({*classes}))}
     lines = (line.split("\t") for line in (val / "val_annotations.txt").read_text().splitlines())
-    tests = [(val / "images" / name, number[label]) for name, label, *_ in lines]
-    arrays = _images("train", [(root / f, number[c]) for f, c in zip(train, classes, strict=True)], source)
-    return arrays | _images("test", tests, source), ""
+    tests = [(Path("images", name), number[label]) for name, label, *_ in lines]
+    arrays = _images("train", root, [(f, number[c]) for f, c in zip(train, classes, strict=True)])
+    return arrays | _images("test", val, tests), ""
 
 
-def _images(part: str, files: Sequence[tuple[Path, int]], source: Source) -> Arrays:
-    from PIL import Image
-
-    x = np.empty((len(files), *source.shape), np.uint8)
-    for i, (path, _) in enumerate(files):
-        with Image.open(path) as image:
-            pixels = np.asarray(image.convert("RGB"))
-        if pixels.shape != source.shape:  # assignment would broadcast an image of a single row
-            raise ValueError(f"{path.name} has shape {pixels.shape}")
-        x[i] = pixels
+def _images(part: str, root: Path, files: Sequence[tuple[Path, int]]) -> Arrays:
+    x = pixels([(str(file), root / file) for file, _ in files], root.name, "RGB")
     return {f"{part}_x": x, f"{part}_y": np.array([label for _, label in files], np.int64)}
-
-
-def listed(root: Path) -> list[Path]:
-    """The files below a folder, relative to it and sorted; links are followed, hidden names (`.x`, `__x`) left out."""
-    found = []
-    for base, folders, names in os.walk(root, followlinks=True):
-        here, real = Path(base), Path(base).resolve()
-        folders[:], names = ([n for n in group if not n.startswith((".", "__"))] for group in (folders, names))
-        if loops := [n for n in folders if real.is_relative_to((here / n).resolve())]:
-            raise UserError(f"{here / loops[0]} is a link to a folder around it: take it out")
-        if not folders and not names:
-            raise UserError(f"{here} is empty: take it out")
-        found += [(here / n).relative_to(root) for n in names]
-    return sorted(found)
-
-
-def classed(files: Sequence[Path], what: str) -> tuple[list[Path], list[str]]:
-    """The pictures among the files of a folder of class folders, and the class of each."""
-    from PIL import Image
-
-    how = f"labels are the names of folders, {what}/CLASS/picture.png"
-    pictures = [f for f in files if f.suffix.lower() in Image.registered_extensions()]
-    if loose := [f for f in pictures if len(f.parts) == 1]:
-        raise UserError(f"{what}: {loose[0]} lies in no folder of a class; {how}")
-    folders = {f.parts[0] for f in files if len(f.parts) > 1}
-    if empty := sorted(folders - {f.parts[0] for f in pictures}) or ([] if pictures else ["it"]):
-        raise UserError(f"{what}: no picture is in {empty[0]}; {how}")
-    if parts := [n for f in pictures for n in f.parts[1:-1] if SPLIT.fullmatch(n)]:
-        raise UserError(f"{what}: {parts[0]} looks like a part of the data: parts lie above the folders of classes")
-    return pictures, [f.parts[0] for f in pictures]
 
 
 def _opened(path: Path) -> IO[bytes]:

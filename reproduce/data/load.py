@@ -17,8 +17,8 @@ from reproduce.data import checks
 from reproduce.data import decoded as store
 from reproduce.data.checks import ARRAYS, PARTS
 from reproduce.data.dataset import Arrays, Dataset, tokenize, unpacked
-from reproduce.data.formats import listed
 from reproduce.data.sources import File, Files, Source, find_source
+from reproduce.data.userfiles import listed
 from reproduce.declare.values import calling, foreign
 from reproduce.errors import MissingData, UserError
 from reproduce.files import regular
@@ -44,23 +44,20 @@ def available(name: str, settings: Settings) -> Availability:
     """Where the data set, or the stored weights, of a name stand, without reading them. UserError for unknown names."""
     if weights.known(name):
         path = weights.find(name, settings.data)
-        if path is None:
-            return Availability(name, "missing", "", weights.missing(name, settings.data))
-        return Availability(name, "present", str(path), "checked when read")
+        detail = "checked when read" if path else weights.missing(name, settings.data)
+        return Availability(name, "present" if path else "missing", str(path or ""), detail)
     source = find_source(name)
     if source.embedded:
         return Availability(name, "embedded", "", "part of the package")
     layout = find_layout(source, settings.data)
+    where = str(settings.data / (layout or source.layouts[0]).files[0].path)
     if layout is None:
-        path = settings.data / source.layouts[0].files[0].path
-        return Availability(name, "missing", str(path), missing(source, settings.data))
-    path = settings.data / layout.files[0].path
+        return Availability(name, "missing", where, missing(source, settings.data))
     if any(file.folder for file in layout.files):
-        return Availability(name, "present", str(path), "a folder of images, checked when loaded")
-    stamps = [_stamp(file, settings.data) for file in layout.files]
-    copy = store.find(settings.store / "data", name, lambda c: list(c.stamps) == stamps)
-    state, detail = ("verified", copy.note) if copy else ("present", "checksum not verified yet")
-    return Availability(name, state, str(path), detail)  # type: ignore[arg-type]
+        return Availability(name, "present", where, "a folder of images, checked when loaded")
+    if copy := _copy(name, layout, settings):
+        return Availability(name, "verified", where, copy.note)
+    return Availability(name, "present", where, "checksum not verified yet")
 
 
 def load(name: str, settings: Settings) -> Dataset:
@@ -76,14 +73,20 @@ def load(name: str, settings: Settings) -> Dataset:
     layout = find_layout(source, settings.data)
     if layout is None:
         raise MissingData(name, missing(source, settings.data))
-    root, stamps = settings.store / "data", [_stamp(file, settings.data) for file in layout.files]
-    copy = store.find(root, name, lambda c: list(c.stamps) == stamps)
+    copy = _copy(name, layout, settings)
     if copy is None:
         sums = [verified(file, settings.data, name) for file in layout.files]
         summed = sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode()).hexdigest()
-        copy = store.write(root, name, summed, *decode(source, layout, settings.data), stamps)
+        stamps = [_stamp(file, settings.data) for file in layout.files]
+        copy = store.write(settings.store / "data", name, summed, *decode(source, layout, settings.data), stamps)
     said: dict[str, Any] = {k: unpacked(v) if k.endswith("_text") else v for k, v in copy.arrays().items()}
     return Dataset(name, n_classes=source.classes, sha256=copy.sha256, note=copy.note, **said)
+
+
+def _copy(name: str, layout: Files, settings: Settings) -> store.Decoded | None:
+    """The decoded copy of the files as they are now."""
+    stamps = [_stamp(file, settings.data) for file in layout.files]
+    return store.find(settings.store / "data", name, lambda c: list(c.stamps) == stamps)
 
 
 def find_layout(source: Source, folder: Path) -> Files | None:

@@ -7,6 +7,7 @@ their names (test_1.png) and follow no links; torchvision's takes hidden folders
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -16,13 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.data.formats import SPLIT, classed
 from reproduce.errors import UserError
 
 LABEL = "label"
 TESTS = ("test", "validation", "valid", "val")
 """Names of a test part; the first that is there is taken."""
 TABLES = (".csv", ".parquet", ".npz")
+SPLIT = re.compile(r"(train|test|e?val|valid|dev)(ing|idation|uation)?([ _-]?(set|data|images|split))?s?", re.I)
+"""What looks like the name of a part."""
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 """Names that pandas gives an index which is written as a column."""
 
@@ -90,6 +92,36 @@ def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str])
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def listed(root: Path) -> list[Path]:
+    """The files below a folder, relative to it and sorted; links are followed, hidden names (`.x`, `__x`) left out."""
+    found = []
+    for base, folders, names in os.walk(root, followlinks=True):
+        here, real = Path(base), Path(base).resolve()
+        folders[:], names = ([n for n in group if not n.startswith((".", "__"))] for group in (folders, names))
+        if loops := [n for n in folders if real.is_relative_to((here / n).resolve())]:
+            raise UserError(f"{here / loops[0]} is a link to a folder around it: take it out")
+        if not folders and not names:
+            raise UserError(f"{here} is empty: take it out")
+        found += [(here / n).relative_to(root) for n in names]
+    return sorted(found)
+
+
+def classed(files: Sequence[Path], what: str) -> tuple[list[Path], list[str]]:
+    """The pictures among the files of a folder of class folders, and the class of each."""
+    from PIL import Image
+
+    how = f"labels are the names of folders, {what}/CLASS/picture.png"
+    pictures = [f for f in files if f.suffix.lower() in Image.registered_extensions()]
+    if loose := [f for f in pictures if len(f.parts) == 1]:
+        raise UserError(f"{what}: {loose[0]} lies in no folder of a class; {how}")
+    folders = {f.parts[0] for f in files if len(f.parts) > 1}
+    if empty := sorted(folders - {f.parts[0] for f in pictures}) or ([] if pictures else ["it"]):
+        raise UserError(f"{what}: no picture is in {empty[0]}; {how}")
+    if parts := [n for f in pictures for n in f.parts[1:-1] if SPLIT.fullmatch(n)]:
+        raise UserError(f"{what}: {parts[0]} looks like a part of the data: parts lie above the folders of classes")
+    return pictures, [f.parts[0] for f in pictures]
 
 
 def _pictures(root: Path, files: Sequence[Path], what: str, label: str) -> tuple[Columns, list[str]]:
