@@ -37,35 +37,27 @@ def declaration(data: Any) -> None:
 def both(
     arrays: Mapping[str, Any], sample: Sample, sizes: tuple[int, int], classes: int, floats: bool
 ) -> dict[str, NDArray[Any]]:
-    """`samples` of both parts."""
-    found: dict[str, NDArray[Any]] = {}
-    for part, rows in zip(PARTS, sizes, strict=True):
-        x, y = arrays[f"{part}_x"], arrays[f"{part}_y"]
-        found[f"{part}_x"], found[f"{part}_y"] = samples(part, x, y, sample, rows, classes, floats)
-    return found
-
-
-def samples(
-    part: str, x: Any, y: Any, sample: Sample, rows: int, classes: int, floats: bool
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Features and labels of the training or the test set as arrays of this machine's types.
+    """Features and labels of the training and the test set as arrays of this machine's types.
 
     Images are uint8 [N, H, W, C] or, where `floats` are allowed, floats [N, C, H, W] that are taken as they are.
     ValueError that names the array and the property that is wrong: type, shape, number or range.
     """
-    x, y = features(f"{part}_x", x, sample, floats), array(f"{part}_y", y)
-    if y.dtype.kind not in "iu" or y.ndim != 1:
-        raise ValueError(f"{part}_y is {y.dtype} {list(y.shape)}; labels are whole numbers [N]")
-    if not len(x) == len(y) == rows:
-        raise ValueError(f"{part}_x has {len(x)} samples and {part}_y {len(y)} labels; declared are {rows}")
-    if y.min() < 0 or y.max() >= classes:
-        wrong = int(np.flatnonzero((y < 0) | (y >= classes))[0])
-        raise ValueError(f"{part}_y has the label {y[wrong]} (sample {wrong}); labels are 0 .. {classes - 1}")
-    return x, y.astype(np.int64, copy=False)
+    found: dict[str, NDArray[Any]] = {}
+    for part, rows in zip(PARTS, sizes, strict=True):
+        x, y = features(f"{part}_x", arrays[f"{part}_x"], sample, floats), array(f"{part}_y", arrays[f"{part}_y"])
+        if y.dtype.kind not in "iu" or y.ndim != 1:
+            raise ValueError(f"{part}_y is {y.dtype} {list(y.shape)}; labels are whole numbers [N]")
+        if not len(x) == len(y) == rows:
+            raise ValueError(f"{part}_x has {len(x)} samples and {part}_y {len(y)} labels; declared are {rows}")
+        if y.min() < 0 or y.max() >= classes:
+            wrong = int(np.flatnonzero((y < 0) | (y >= classes))[0])
+            raise ValueError(f"{part}_y has the label {y[wrong]} (sample {wrong}); labels are 0 .. {classes - 1}")
+        found |= {f"{part}_x": x, f"{part}_y": y.astype(np.int64, copy=False)}
+    return found
 
 
 def features(name: str, x: Any, sample: Sample, floats: bool) -> NDArray[Any]:
-    """The features of `samples`; all finite, token ids below the vocabulary."""
+    """The features of `both`; all finite, token ids below the vocabulary."""
     x, shape, tokens = array(name, x), sample.shape, sample.dtype == "int64"
     fits, wanted = x.dtype.kind == "f", "features are floats"
     if tokens:

@@ -25,7 +25,7 @@ class Dataset:
     """A data set in memory (or mapped from the decoded copy on disk); all arrays are read-only.
 
     train_x, test_x: images uint8 [N, H, W, C] (C = 1 for grey), tables float32 [N, D], texts int32 [N, 64] token ids of
-        `tokenize` with padding 0; of a problem's own record also what `checks.samples` lets pass.
+        `tokenize` with padding 0; of a problem's own record also what `checks.both` lets pass.
     train_y, test_y: int64 [N], labels 0 .. n_classes - 1.
     sha256: of the files used, or of the arrays of a set without files.
     note: what a caption must say about the data; empty if they are the official ones.

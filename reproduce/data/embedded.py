@@ -110,10 +110,6 @@ class ImageBlobs(Generated):
     channels: int = 1
     called, key = "image-blobs", 21
 
-    def __post_init__(self) -> None:
-        if self.side % 4:
-            raise ValueError(f"side {self.side} is not a multiple of 4")
-
     @property
     def sample(self) -> Sample:
         return Sample((self.channels, self.side, self.side))

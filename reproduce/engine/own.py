@@ -83,13 +83,12 @@ class Own:
         with self._looked_at("metrics", env, state):
             found = list(self._algorithm.metrics(env, state, answers))
         finite = all(np.isfinite(values).all() for a in answers.values() for values in a.metrics.values())
-        for row in found:
-            if not isinstance(row, tuple) or [*map(type, row[:2])] != [str, str] or len(row) != 3:
-                raise OwnCodeError(f"`metrics` gives (metric, key, value) with two words first, not {_short(row)}")
-            if finite and not math.isfinite(row[2]):
-                raise OwnCodeError(f"`metrics` gives {row[2]} for {row[0]}, though what the models say is finite")
-        if not found or len({row[:2] for row in found}) < len(found):
-            raise OwnCodeError("`metrics` gives nothing" if not found else "`metrics` gives a metric and key twice")
+        rows = all(isinstance(row, tuple) and [*map(type, row[:2])] == [str, str] and len(row) == 3 for row in found)
+        if not found or not rows or len({row[:2] for row in found}) < len(found):
+            wanted = "rows (metric, key, value), two words and a number, each pair once"
+            raise OwnCodeError(f"`metrics` gives {wanted}, not {_short(found)}")
+        if finite and (odd := [row for row in found if not math.isfinite(row[2])]):
+            raise OwnCodeError(f"`metrics` gives {odd[0][2]} for {odd[0][0]}, though what the models say is finite")
         return found
 
     @contextmanager
@@ -140,7 +139,7 @@ def _numbers(value: Any, what: str, count: int | None, end: float, single: bool,
     array, shape = (np.asarray(value), ()) if alone else (value, (count,))
     fits = isinstance(array, np.ndarray) and array.shape == shape and array.size
     if not fits or array.dtype.kind not in ("iu" if whole else "iuf"):
-        raise OwnCodeError(f"{what} are {'whole ' * whole}numbers in an array [{count}], not {_typed(value)}")
+        raise OwnCodeError(f"{what} are {'whole ' * whole}numbers in an array [{count}], not {_short(value)}")
     if whole and (array.min() < 0 or array.max() >= end):
         raise OwnCodeError(f"{what} lie in 0 .. {end - 1}, not in {array.min()} .. {array.max()}")
 
@@ -159,10 +158,6 @@ def _tensor(split: ClientSplit, value: Any, what: str, *shapes: tuple[int | None
     raise OwnCodeError(f"{what} has shape {list(value.shape)}, not {wanted}")
 
 
-def _typed(value: Any) -> str:
-    return f"{value.dtype} {list(value.shape)}" if hasattr(value, "dtype") else _short(value)
-
-
 def _short(value: Any) -> str:
-    text = f"{type(value).__name__} {value!r}"
+    text = f"{value.dtype} {list(value.shape)}" if hasattr(value, "dtype") else f"{type(value).__name__} {value!r}"
     return text if len(text) <= 60 else f"{text[:57]}..."
