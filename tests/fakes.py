@@ -26,5 +26,5 @@ def known(settings: Settings, *paths: str) -> tuple[File, ...]:
 def declare(
     monkeypatch: pytest.MonkeyPatch, name: str, files: tuple[File, ...], reader: str, train: int, test: int
 ) -> None:
-    small = replace(SOURCES[name], train=train, test=test, layouts=(Files(reader, files),), decoded={})
+    small = replace(SOURCES[name], train=train, test=test, layouts=(Files(reader, files),))
     monkeypatch.setitem(SOURCES, name, small)

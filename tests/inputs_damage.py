@@ -260,7 +260,7 @@ def _bring(name: str, files: dict[str, bytes], train: int = 2, test: int = 2) ->
     """Files with side files in the data folder, for a small set of that name."""
 
     def patch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(SOURCES, name, replace(SOURCES[name], train=train, test=test, decoded={}))
+        monkeypatch.setitem(SOURCES, name, replace(SOURCES[name], train=train, test=test))
         for path, data in files.items():
             target = here.parent / "data" / path
             target.parent.mkdir(parents=True, exist_ok=True)

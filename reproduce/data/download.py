@@ -109,7 +109,7 @@ def _fetch(url: str, target: Path) -> Path:
 
 
 def _torchvision(source: Source, temporary: Path) -> Arrays:
-    """The arrays of torchvision's data set; UserError if they are not the official ones."""
+    """The arrays of torchvision's data set, which compares what it fetches with MD5 sums of its own."""
     from reproduce.vision import torchvision
 
     arrays: Arrays = {}
@@ -118,7 +118,4 @@ def _torchvision(source: Source, temporary: Path) -> Arrays:
         fetched = known(str(temporary), train=part == "train", download=True)
         arrays[f"{part}_x"] = np.asarray(fetched.data, np.uint8).reshape(-1, *source.shape)
         arrays[f"{part}_y"] = np.asarray(fetched.targets, np.int64)
-    for key, expected in source.decoded.items():
-        if (found := hashlib.sha256(arrays[key].astype(np.uint8).tobytes()).hexdigest()) != expected:
-            raise UserError(f"{key} of the fetched {source.name} has SHA-256 {found}, expected {expected}")
     return arrays

@@ -7,7 +7,7 @@ if its checksum is in the table here, or equals the one in the side file `<file>
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from reproduce.errors import unknown
@@ -39,8 +39,7 @@ class Files:
 class Source:
     """What is known about a data set; without `layouts` it is embedded in the package.
 
-    shape: of one sample (H, W, C), (D,), or (length,) of tokens.  decoded: SHA-256 of the official arrays as uint8,
-    where known; `data get` compares what it fetched with them.
+    shape: of one sample (H, W, C), (D,), or (length,) of tokens.
     """
 
     name: str
@@ -53,7 +52,6 @@ class Source:
     licence: str
     citation: str
     layouts: tuple[Files, ...] = ()
-    decoded: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def embedded(self) -> bool:
@@ -86,44 +84,22 @@ _ALL = (
         "mnist", "image", (28, 28, 1), 10, 60_000, 10_000, ("fedacs", "dynamic_init"),
         "CC BY-SA 3.0", "LeCun, Bottou, Bengio, Haffner, Proc. IEEE 86 (1998)",
         (_archive("mnist", "3d13de1be2e392f184cd8e14b697784d5d6f6f6abb6f684eed76ea371c125fbd"),),
-        {
-            "train_x": "741c988805d008ac6e4c904b69001ba184c24b2c540a4ef403f4c71b676cf757",
-            "train_y": "1feba77c54802fa5339a11837ea4b2866434b83314ec45192930f1df69120c13",
-            "test_x": "6d87418db22cc8025d05968bec9bd5c3932904b23485740db143a061a2c9d161",
-            "test_y": "ddeff807876a9661a1110d45c266c86239a3a1b7d37da0c3716a7a683c852ff5",
-        },
     ),
     Source(
         "fashion_mnist", "image", (28, 28, 1), 10, 60_000, 10_000, ("dynamic_init", "fedagrac", "defedavg"),
         "MIT", "Xiao, Rasul, Vollgraf, arXiv:1708.07747",
         (_archive("fashion_mnist", "05b2df4f66a708964af2122a7217c46254eb894bb32b808ff676046ae70a9ebf"),),
-        {
-            "train_x": "2e487a6c89124f78f2d7521542223cafe96f7123c3ca13d447772ac6ecbb3012",
-            "train_y": "657fbd221bfc9f4198cc14b5619cc33ec57c58dd0e47af4d99d6650759e869a7",
-            "test_x": "c867c93ff95360594e8ec3287995350b824dd110b11595c0e13d5423f621867a",
-            "test_y": "3d0e6c6ea990b53b6f8f500a41cac93881d981b315f84578b7d915342ade01e9",
-        },
     ),
     Source(
         "cifar10", "image", (32, 32, 3), 10, 50_000, 10_000,
         ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"),
         "none stated by the authors", CIFAR_PAPER,
         (_archive("cifar10", "cc6f0cf8365b1b56824b64fb8d9e0ff72916bc3bf05f4986d64b9f49f5d166d6"),),
-        {
-            "train_y": "2b7cd2f24487317614016b72ffd53071c3062f592f0eb300c18a770d41ae1253",
-            "test_y": "cec8a24a1e92aa2ecaa0bbd3dbfa86bf6cd8759fbd209a832824c8cf0afca9d5",
-        },
     ),
     Source(
         "cifar100", "image", (32, 32, 3), 100, 50_000, 10_000, ("dynamic_init", "fiarse"),
         "none stated by the authors", CIFAR_PAPER,
         (_archive("cifar100", "a5892d2d2a07dd08c50249906e710ef118d9a21fc87e63e025fb98287fc32c03"),),
-        {
-            "train_x": "4e457917601a66aed021f5fa37957b56c6319557c0a8ed5484de3c390af45430",
-            "train_y": "9f11b9f97aad759ba6df0a33e3218b01d8deaf4ed3a14aa1185d69b9ad7ebcb3",
-            "test_x": "4cb8e5d9309da489bf6b19cc10cd96c3ae6f8daf225380b605aaee4c0d6aee19",
-            "test_y": "4dad7d09c7c97d33f6cb928d705cf4196221316fd6e31bdd978a08ed9103ee0b",
-        },
     ),
     Source(
         "a9a", "table", (123,), 2, 32_561, 16_281, ("fedagrac",),
