@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-import threading
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -18,11 +13,9 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.engine import scheduler, threads, trainer
+from reproduce.engine import scheduler, trainer
 from reproduce.engine.client_split import ClientSplits
-from reproduce.engine.kernels import library
 from reproduce.engine.machine import peak_memory
-from reproduce.engine.requests import Train
 from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import IID
@@ -44,7 +37,7 @@ def experiment(name: str, lr: float = 0.1, steps: int = 2) -> Experiment:
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every chunk takes one second; evaluations take none."""
     ticks = itertools.count()
-    monkeypatch.setattr(threads.time, "thread_time", lambda: float(next(ticks)))
+    monkeypatch.setattr(trainer.time, "thread_time", lambda: float(next(ticks)))
     monkeypatch.setattr(scheduler, "process_time", lambda: 0.0)
 
 
@@ -77,19 +70,6 @@ def test_a_chunk_is_paid_by_the_steps_of_its_runs(clock: None) -> None:
     cpu, chunks = spent(experiment("a", steps=2), experiment("b", lr=0.2, steps=6))
     assert sum(cpu) == pytest.approx(chunks)
     assert cpu[1] == pytest.approx(3 * cpu[0])
-
-
-@pytest.mark.skipif(not library.available(torch.float32), reason="no C compiler")
-@pytest.mark.parametrize(("workers", "seconds"), [(1, 5), (2, 1 + 2)])
-def test_threads_that_train_parts_of_a_chunk_are_paid_once(
-    workers: int, seconds: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A thread's clock ticks whenever it is read: at both ends of the chunk, and of each of its two parts."""
-    ticks: dict[int, Iterator[int]] = defaultdict(itertools.count)
-    monkeypatch.setattr(threads.time, "thread_time", lambda: float(next(ticks[threading.get_ident()])))
-    task = ClientSplits(settings()).get(replace(DIGITS, clients=10), 0)
-    request = Train(np.arange(10), np.full(10, 2), task.initial(), 0.1, 0)
-    assert trainer.Trainer(workers, strategy="kernel").train([(task, request)])[0].took == pytest.approx(seconds)
 
 
 def test_results_say_what_they_took(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,11 +16,12 @@ from reproduce.engine.objectives import QuadraticSplit
 from reproduce.engine.order import ordered
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.strategies import choose
-from reproduce.engine.threads import Spread
 from reproduce.engine.trainer import demand
 from reproduce.models.model import Model
 from reproduce.models.ops import One, Stacked
 
+Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Maps a function over threads, as `map` does over a list."""
 Judged = tuple[dict[str, np.ndarray], np.ndarray | None]
 """Metric -> its values [M], and which samples each of the models got right, [M, n]."""
 

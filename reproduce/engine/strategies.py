@@ -18,7 +18,7 @@ Nothing here imports torch, because the plan asks too (cost.py); the functions a
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 STACK = {"cpu": 5, "cuda": 32}
 """Models per stack; never measured on CUDA."""
-TOGETHER = 4_000_000
-"""Parameters of all slots of a chunk of `kernel`, which are in memory several times."""
 COMPILED = 30_000_000
 """Multiply-accumulates per sample up to which compiled layers are faster than torch's."""
 QUICK = 200_000
@@ -92,15 +90,15 @@ class Strategy:
     """One way to compute.
 
     code: the function that trains a chunk, "module:name"; called with (chunk, device_data), with the precision if
-        it may be "bfloat16", and with the trainer's threads if it `spreads` the slots over them itself.
+        it may be "bfloat16".
     serves: the fields of `Train` and `Rule` that it knows; asked for another one it refuses.
     fits: can it compute the model, on the device? best: is it then faster than what follows in the table?
     size: models per chunk of the n slots there are.
     key: by what slots with equally many steps are sorted (None: by nothing); mixed: may a chunk hold several keys?
     single: fields of the request that must be the same for all slots of a chunk, so that requests with one of them stay
         apart.
-    ahead: are batches and dropout streams drawn for all slots before the first trains? Between two local runs of
-        compiled code that takes four times as long, because Python's code has left the caches.
+    ahead: what is drawn for all slots before the first trains. Between two local runs of compiled code that takes four
+        times as long, because Python's code has left the caches.
     precisions: reduced precisions that it applies.
     logits: the function that evaluates models, "module:name"; together: models, and samples, that it evaluates at a
         time, from the number of models and the problem's batch for evaluation.
@@ -116,8 +114,7 @@ class Strategy:
     mixed: bool = True
     single: frozenset[str] = frozenset()
     precisions: frozenset[str] = frozenset()
-    spreads: bool = False
-    ahead: bool = False
+    ahead: Callable[[Plans, Sequence[Slot]], object] = lambda plans, slots: None
     logits: str = "reproduce.engine.evaluate:network"
     together: Callable[[int, int], tuple[int, int]] = lambda models, batch: (1, batch)
 
@@ -196,9 +193,9 @@ TABLE = (
         code="reproduce.engine.kernels.softmax:kernel_run",
         serves=NEEDED | {"model"} | SGD,
         fits=lambda work: _softmax(work) and work.device == "cpu" and work.builds(),
-        size=lambda work, slots: max(5, min(slots, TOGETHER // work.model.parameters)),
+        size=lambda work, slots: max(10, min(40, slots // 8)),
         key=lambda work, plans: plans.numbering(),
-        spreads=True,
+        ahead=lambda plans, slots: plans.all(slots),
         logits="reproduce.engine.evaluate:linear",
         together=lambda models, batch: (models, max(batch, 2000)),
     ),
@@ -209,7 +206,7 @@ TABLE = (
         fits=lambda work: _chain(work) and work.device == "cpu" and work.builds(),
         best=lambda work: macs(work.model, work.sample) <= COMPILED,
         size=lambda work, slots: max(5 if macs(work.model, work.sample) <= QUICK else 1, slots // 16),
-        ahead=True,
+        ahead=lambda plans, slots: (plans.all(slots), plans.dropout(slots)),
         logits="reproduce.engine.evaluate:chains",
         together=lambda models, batch: (1, 1000),
     ),

@@ -9,6 +9,7 @@ depends neither on the number of threads nor on the order of the requests.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -32,7 +33,6 @@ from reproduce.engine.order import ordered
 from reproduce.engine.requests import Train, Trained, asked
 from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import Demand, Strategy
-from reproduce.engine.threads import clocked
 from reproduce.models.model import Model
 
 
@@ -52,7 +52,7 @@ class Call:
 
     chunk: Chunk
     strategy: Strategy
-    train: Callable[..., Rows]
+    train: Callable[[], Rows]
     owners: list[int]
 
 
@@ -95,7 +95,7 @@ class Trainer:
         plans = Plans()
         # buckets: what may train together; calls: chunks of these, one per thread at a time
         calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
-        for call, rows, cpu in _held(zip(calls, self._done(calls), strict=True)):
+        for call, rows, cpu in _held(zip(calls, self.spread(_clocked, [call.train for call in calls]), strict=True)):
             slots, steps = call.chunk.slots, call.chunk.steps  # processor time is shared out by steps
             for owner, share in zip(call.owners, (cpu * steps / steps.sum()).tolist(), strict=True):
                 collectors[owner].cpu += share
@@ -103,25 +103,6 @@ class Trainer:
             for owner, row_of, rows_of in _by_owner(call.owners, row, rows):
                 collectors[owner].add(row_of, rows_of)
         return [collectors[i].result() for i in range(len(jobs))]
-
-    def _done(self, calls: Sequence[Call]) -> Iterator[tuple[Rows, float]]:
-        """Rows and processor time of each call; a strategy that spreads its slots has all threads in turn."""
-        others = iter(self.spread(clocked, [call.train for call in calls if not call.strategy.spreads]))
-        for call in calls:
-            if not call.strategy.spreads:
-                yield next(others)
-                continue
-            elsewhere: list[float] = []
-            rows, cpu = clocked(partial(call.train, spread=partial(self._counted, elsewhere)))
-            yield rows, cpu + sum(elsewhere)
-
-    def _counted(self, elsewhere: list[float], function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
-        """`spread`; the processor time of other threads than the one that asks is noted."""
-        pooled = self.pool and len(items) > 1
-        for found, cpu in self.spread(lambda item: clocked(partial(function, item)), items):
-            if pooled:
-                elsewhere.append(cpu)
-            yield found
 
     def _buckets(self, jobs: Sequence[tuple[ClientSplit, Train]], order: list[int]) -> list[Bucket]:
         """All slots: together is what has the same strategy, data, model and rule, as far as the strategy wants it."""
@@ -143,9 +124,7 @@ class Trainer:
         strategy, work, slots = bucket.strategy, bucket.work, bucket.slots
         home, size = slots[0].split.device_data, strategy.size(work, len(slots))
         layout: Any = layout_of(work.model) if work.model else home.layout
-        if strategy.ahead:
-            plans.all(slots)
-            plans.dropout(slots)
+        strategy.ahead(plans, slots)
         order = sorted(range(len(slots)), key=lambda i: -slots[i].steps)
         if key := strategy.key(work, plans):
             order = sorted(order, key=lambda i: (-slots[i].steps, key(slots[i])))
@@ -154,13 +133,19 @@ class Trainer:
             chunk = Chunk([slots[i] for i in part], layout, plans)
             yield Call(chunk, strategy, self._call(strategy, chunk, home), [bucket.owners[i] for i in part])
 
-    def _call(self, strategy: Strategy, chunk: Chunk, home: Any) -> Callable[..., Rows]:
+    def _call(self, strategy: Strategy, chunk: Chunk, home: Any) -> Callable[[], Rows]:
         """The call that trains `chunk`; notes in `used` how."""
         reduces = self.arithmetic in strategy.precisions
         applied = reduces and (home.device.type == "cuda" or self.arithmetic == "bfloat16")
         self.used.add(f"{strategy.name}+{self.arithmetic}" if applied else strategy.name)
         options = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
         return partial(strategy.train, chunk, home, **options)
+
+
+def _clocked(work: Callable[[], Rows]) -> tuple[Rows, float]:
+    """What `work` gives, and the processor time of the thread that does it, in seconds."""
+    before = time.thread_time()
+    return work(), time.thread_time() - before
 
 
 def _held(done: Iterable[tuple[Call, tuple[Rows, float]]]) -> Iterator[tuple[Call, Rows, float]]:

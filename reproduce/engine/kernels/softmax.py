@@ -1,4 +1,4 @@
-"""Softmax regression with few parameters: the local runs of a chunk's clients in a few calls of softmax.c.
+"""Softmax regression with few parameters: the local runs of a chunk's clients in one call of softmax.c.
 
 Small models are bound by the interpreter and by memory, not by arithmetic; compiled, a local step of logistic
 regression on a9a costs less than one torch operator.
@@ -14,11 +14,10 @@ from reproduce.engine.device_data import DeviceData
 from reproduce.engine.kernels.library import LINE, Descent, addresses, aligned, call, library
 from reproduce.engine.local import Rows
 from reproduce.engine.stacking import Chunk
-from reproduce.engine.threads import Spread, parts
 
 
-def kernel_run(chunk: Chunk, device_data: DeviceData, spread: Spread = map) -> Rows:
-    """Train a chunk in compiled code; CPU only. All slots lie in one array, of which `spread`'s threads train parts."""
+def kernel_run(chunk: Chunk, device_data: DeviceData) -> Rows:
+    """Train a chunk in compiled code, in one call; CPU only."""
     start = chunk.start
     rule, dtype = chunk.rule, device_data.dtype
     classes, features = chunk.layout.shapes[0]
@@ -49,7 +48,7 @@ def kernel_run(chunk: Chunk, device_data: DeviceData, spread: Spread = map) -> R
         total := np.zeros_like(out) if wanted else None,
         first := np.zeros_like(out) if rule.first_gradient else None,
     )
-    list(spread(lambda part: _run(chunk, part, device_data, x, out, vectors), parts(len(out))))
+    _call(chunk, device_data, x, out, vectors)
     if total is not None:
         total /= np.maximum(chunk.steps, 1).astype(total.dtype)[:, None, None]
     left = Rows(torch.from_numpy(unpack(out) - start.numpy()))
@@ -57,30 +56,25 @@ def kernel_run(chunk: Chunk, device_data: DeviceData, spread: Spread = map) -> R
     return left
 
 
-def _run(
-    chunk: Chunk,
-    part: slice,
-    device_data: DeviceData,
-    x: Tensor,
-    out: np.ndarray,
-    vectors: tuple[np.ndarray | None, ...],
+def _call(
+    chunk: Chunk, device_data: DeviceData, x: Tensor, out: np.ndarray, vectors: tuple[np.ndarray | None, ...]
 ) -> None:
-    """Calls softmax.c on the slots `part`; out is [A, classes, width], so are the vectors of `Descent`, or absent."""
-    slots, rule, (_, classes, width) = range(*part.indices(len(out))), chunk.rule, out.shape
-    plans = [np.ascontiguousarray(plan) for plan in chunk.plans.all(chunk.slots[part])]  # [steps, B] each
-    counts, steps = chunk.first_counts().tolist(), np.ascontiguousarray(chunk.steps[part], dtype=np.int64)
+    """Calls softmax.c; out is [A, classes, width], so are the vectors of `Descent`, or absent."""
+    rule, (count, classes, width) = chunk.rule, out.shape
+    plans = [np.ascontiguousarray(plan) for plan in chunk.plans.all(chunk.slots)]  # [steps, B] each
+    counts, steps = chunk.first_counts().tolist(), np.ascontiguousarray(chunk.steps, dtype=np.int64)
     places = [None if v is None else v.ctypes.data for v in vectors]
     rows = [
         Descent(
             *(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], classes * width, counts[a]),
             *(None if place is None else place + a * out.strides[0] for place in places),
         )
-        for a in slots
+        for a in range(count)
     ]
     done = call(
         library(device_data.dtype).softmax_runs,
         *(x, width, device_data.train_y, addresses([plan.ctypes.data for plan in plans]), plans[0].shape[1]),
-        *(steps, len(slots), classes, out[part], (Descent * len(slots))(*rows)),
+        *(steps, count, classes, out, (Descent * count)(*rows)),
     )
     if not done:
         raise MemoryError(f"no memory for a step of {classes} classes and {width} features")
