@@ -190,3 +190,13 @@ def read_yaml(path: Path) -> Any:
         raise UserError(f"{path} is not text in UTF-8 (byte {error.start}): save it in that encoding") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def mismatch(value: Any, schema: dict[str, Any]) -> str:
+    """Where and why a value is not as a JSON Schema says, in a line; "" if it is."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    found = best_match(Draft202012Validator(schema).iter_errors(value))
+    place = ".".join(map(str, found.absolute_path)) if found else ""
+    return f"{place}: {found.message}".removeprefix(": ") if found else ""

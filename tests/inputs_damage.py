@@ -184,7 +184,6 @@ def checkpoints() -> Iterator[Bad]:
 METRICS = b"metrics: {acc: {unit: points, better: higher, text: accuracy}}"
 HEAD = f"""paper: fedagrac
 {METRICS.decode()}
-artifacts: {{table1: {{columns: {{n: [1, 2]}}, algorithms: [a, b], metrics: [acc]}}}}
 claims:
 """
 CLAIM = {
@@ -209,39 +208,14 @@ def claims() -> Iterator[Bad]:
 
         return patch
 
-    lead = "{{metric: acc, better: a, than: [b], {}}}"
-    isit = "{{metric: acc, is: {}}}"
-    checks = {
-        **{f"margin {v}": lead.format(f"margin: {v}") for v in (".nan", "wide", "true", "{ratio: 0}", "{ratio: -2}",
-                                                                "{ratio: .nan}", "{ratio: x}", "{factor: 2}")},
-        **{f"within {v}": f"{{metric: acc, equal: [a, b], within: {v}}}" for v in (".nan", "near", "[1, 2]")},
-        **{f"is {v}": isit.format(v) for v in ("'>= nan'", "[.nan, 1]", "[2, 1]", "[1]", "'about 3'", "{one_of: []}",
-                                               "{one_of: [.nan]}", "'> x'", "[a, b]")},
-        **{f"quantifier {v}": lead.format(f"quantifier: {v}") for v in ("{fraction: .nan}", "{fraction: 2}", "most",
-                                                                      "{fraction: -1}", "{}", "{fraction: [1, 0]}",
-                                                                      "{fraction: x}", "{count: 1}")},
-        "null": "null", "a list": "[1]", "empty": "{}", "two forms": "{metric: acc, better: a, than: [b], is: '> 0'}",
-        "direction up": lead.format("direction: up"), "for null": lead.format("for: [n]"),
-    }  # fmt: skip
-    for name, check in checks.items():
-        yield Bad(f"a claim, check {name}", ("verify", "smoke"), "claims.yaml", patch=put(claim(check=check)))
-    for key, values in {
-        "statement": ("null", "''", "3", "[a]"), "id": ("null", "''"), "where": ("null",),
-        "scales": ("[]", "null", "[large]", "smoke", "[smoke, smoke]"), "artifact": ("null", "tabel1"),
-        "at": ("[1]", "{large: {}}"), "printed": ("perhaps",), "readings": ("null", "{about: x, under: {a: {}}}"),
-        "unknown": ("1",), "ours": ("null", "[margin]", "[[1]]"),
-        "unasked": ("null", "[1]", "{reduced: null}", "{smoke: x}"),
-    }.items():  # fmt: skip
-        for value in values:
-            data = claim(**{key: value})
-            yield Bad(f"a claim, {key}: {value}", ("verify", "smoke"), "claims.yaml", patch=put(data))
+    for key, value in {"check": "null", "statement": "3", "scales": "[]", "at": "[1]", "unasked": "[1]"}.items():
+        data = claim(**{key: value})
+        yield Bad(f"a claim, {key}: {value}", ("verify", "smoke"), "claims.yaml", patch=put(data))
     for name, data in {
-        "empty": b"", "a list": b"- 1\n", "a word": b"claims", "open": b"claims: [", "a tab": b"paper:\n\t- x\n",
+        "empty": b"", "a list": b"- 1\n", "open": b"claims: [",
         "Latin-1": claim(statement="'\xfc'").decode().encode("latin-1"), "UTF-16": claim().decode().encode("utf-16"),
         "a key twice": claim() + b"paper: again\n", "a key of a claim twice": claim(where="Table 1, id: two"),
-        "an object": b"paper: !!python/object/apply:os.system ['true']\n", "no claims": HEAD.encode(),
-        "the id twice": claim() + claim()[len(HEAD) :], "a control character": b"paper: \x01\n",
-        "metrics null": claim().replace(METRICS, b"metrics: null"),
+        "an object": b"paper: !!python/object/apply:os.system ['true']\n", "a control character": b"paper: \x01\n",
         "deep": b"claims: " + b"[" * 5000 + b"\n", "an unknown key": claim() + b"more: 1\n",
     }.items():  # fmt: skip
         yield Bad(f"claims, {name}", ("verify", "smoke"), "claims.yaml", patch=put(data))

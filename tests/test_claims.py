@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from runs import sealed
 from scipy import stats
 
 from reproduce.declare.artifact import printed_settings
+from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
 from reproduce.pages import documents
 from reproduce.papers import artifacts
 from reproduce.report.names import canonical
-from reproduce.verdicts import words
-from reproduce.verdicts.checks import merged
-from reproduce.verdicts.claims import ClaimsFile, Contents, claims_files, load_claims
+from reproduce.store.reading import cells
+from reproduce.verdicts import scope, words
+from reproduce.verdicts.checks import form_of, listed, merged, parts, uses
+from reproduce.verdicts.claims import ClaimsFile, claims_files, load_claims
 from reproduce.verdicts.scope import CHECK
 from reproduce.verdicts.scoreboard import scoreboard, to_json
 
@@ -37,7 +37,6 @@ FILE = {
         "acc": {"unit": "points", "better": "higher", "text": "accuracy"},
         "skew": {"unit": "1", "better": "none", "text": "skewness"},
     },
-    "artifacts": {"table1": {"columns": {"n": [1, 2]}, "algorithms": ["a", "b"], "metrics": ["acc", "skew"]}},
 }
 CLAIM = {
     "id": "one",
@@ -79,44 +78,28 @@ def test_merging_takes_keys_and_columns_away() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"artifact": "tabel1"}, "unknown artifact 'tabel1'; did you mean table1"),
-        ({"scales": ["large"]}, "scale: 'large'"),
+        ({"statement": ""}, "statement: ''"),
+        ({"scales": ["large"]}, "scales.0: 'large'"),
         ({"scales": ["paper"]}, "unasked: say in a phrase why the claim is not asked at reduced scale"),
-        ({"unasked": {"reduced": " "}}, "unasked: reduced: ' ' is not a phrase"),
-        ({"unasked": {"smoke": "no data"}}, "unasked: unknown key 'smoke'"),
-        ({"ours": "margin"}, "ours: 'margin' is not a list"),
-        ({"ours": ["margins"]}, "ours: 'margins' is not one of margin"),
-        ({"ours": ["margin"]}, "ours: the check has no margin"),
-        ({"printed": "yes"}, "printed: 'yes'"),
-        ({"caveat": "x"}, "unknown key 'caveat'"),
-        ({"looks": {"smoke": 2}}, "looks: unknown key 'smoke'"),
-        ({"looks": {"paper": 1}}, "looks: paper: 1 is not a number of looks"),
-        ({"looks": {"paper": True}}, "looks: paper: True is not a number of looks"),
-        ({"check": {"metric": "acc", "bettr": "a", "than": ["b"]}}, "exactly one of"),
+        ({"caveat": "x"}, "'caveat' was unexpected"),
+        ({"looks": {"paper": 1}}, "looks.paper: 1"),
+        ({"rests_on": "quadratics"}, "rests_on: 'construction' was expected"),
+        ({"readings": {"about": "n"}}, "readings: 'under' is a required property"),
+        ({"readings": {"about": "n", "under": {"a": {}, "b": {"four": 1}}}}, "'four' was unexpected"),
+        ({"check": {"metric": "acc", "bettr": "a", "than": ["b"]}}, "'bettr' was unexpected"),
+        ({"check": {"metric": "acc", "than": ["b"]}}, "exactly one of"),
         ({"check": {"metric": "acc", "better": "a", "than": ["b"], "is": "> 0"}}, "better and is"),
         ({"check": {"metric": "acc", "better": "a"}}, "the key 'than' is missing"),
-        ({"check": {"metric": "acc", "better": "a", "than": ["b"], "margins": 1}}, "unknown key 'margins'"),
         ({"check": {"better": "a", "than": ["b"]}}, "the key 'metric' is missing"),
-        ({"check": {"metric": "ac", "better": "a", "than": ["b"]}}, "unknown metric of the artifact 'ac'"),
-        ({"check": {"metric": "acc", "better": "a", "than": ["c"]}}, "unknown algorithm at paper scale 'c'"),
-        ({"check": {"metric": "acc", "for": {"m": [1]}, "is": "> 0"}}, "unknown column 'm'"),
-        ({"check": {"metric": "acc", "for": {"n": [3]}, "is": "> 0"}}, "unknown n at paper scale '3'"),
-        ({"check": {"metric": "acc", "for": {"n": {"mni": 3}}, "is": "> 0"}}, "unknown key 'mni'"),
-        ({"check": {"metric": "acc", "is": "about 3"}}, "is: 'about 3'"),
-        ({"check": {"metric": "acc", "is": [1, 2, 3]}}, "two ends"),
-        ({"check": {"metric": "acc", "better": "a", "than": ["b"], "margin": "wide"}}, "margin: wide"),
+        ({"check": {"metric": "ac", "better": "a", "than": ["b"]}}, "unknown metric 'ac'; did you mean acc"),
+        ({"check": {"metric": "acc", "for": {"n": {"mni": 3}}, "is": "> 0"}}, "check.for.n"),
+        ({"check": {"metric": "acc", "is": "about 3"}}, "check.is: 'about 3'"),
+        ({"check": {"metric": "acc", "better": "a", "than": ["b"], "margin": "wide"}}, "check.margin: 'wide'"),
         ({"check": {"metric": "acc", "equal": ["a", "b"]}}, "needs within or exact"),
-        ({"check": {"metric": "acc", "is": "> 0", "quantifier": "most"}}, "quantifier: 'most'"),
-        ({"check": {"metric": "acc", "is": "> 0", "quantifier": {"share": 1}}}, "unknown key 'share'"),
+        ({"check": {"metric": "acc", "is": "> 0", "quantifier": {"share": 1}}}, "check.quantifier"),
         ({"check": {"metric": "skew", "better": "a", "than": ["b"]}}, "skew has no better side"),
-        ({"check": {"metric": "acc", "gap": {"of": "a"}, "is": "> 0"}}, "the key 'minus' is missing"),
-        (
-            {"check": {"metric": "acc", "gap": {"of": "a", "minus": {"bestof": "all"}}, "is": "> 0"}},
-            "unknown key 'bestof'",
-        ),
-        ({"check": {"metric": "acc", "all_of": [{"is": "> 0"}, {"is": "nothing"}]}}, "is: 'nothing'"),
-        ({"at": {"reduced": {"margin": "x"}}}, "margin: x"),
-        ({"check": {"metric": "acc", "with": ["table9"], "is": "> 0"}}, "unknown artifact 'table9'"),
+        ({"check": {"metric": "acc", "all_of": [{"is": "> 0"}, {"is": "nothing"}]}}, "check.all_of.1.is: 'nothing'"),
+        ({"at": {"reduced": {"margin": "x"}}}, "at.reduced.margin: 'x'"),
     ],
 )
 def test_what_breaks_the_grammar_is_refused_by_name(tmp_path: Path, change: dict[str, Any], words: str) -> None:
@@ -138,38 +121,6 @@ def test_an_id_is_used_once_and_a_file_is_yaml(tmp_path: Path) -> None:
     file.write_text("- a list")
     with pytest.raises(UserError, match=r"claims\.yaml"):
         load_claims(file)
-
-
-def with_artifact(path: Path, **raw: Any) -> Contents:
-    """table1 as a file declares it, beside reported/table1.csv."""
-    (path / "claims.yaml").write_text(json.dumps({**FILE, "artifacts": {"table1": raw}, "claims": []}))
-    return load_claims(path / "claims.yaml").artifacts["table1"]
-
-
-def reported(path: Path, text: str) -> None:
-    (path / "reported").mkdir()
-    (path / "reported/table1.csv").write_text(text)
-
-
-def test_columns_and_algorithms_are_those_of_the_printed_numbers(tmp_path: Path) -> None:
-    """In the paper's order, spelled once, without labels and what describes the number; what is given comes first."""
-    reported(
-        tmp_path, "artifact,n,goal,algorithm,metric,value,std\nt,0.30,1,b,acc,1,\nt,0.3,2,a,acc,2,\nt,x,2,b,acc,3,\n"
-    )
-    found = with_artifact(tmp_path, metrics=["acc"], labels=["goal"])
-    assert (dict(found.columns), found.algorithms) == ({"n": ("0.3", "x")}, ("b", "a"))
-    found = with_artifact(tmp_path, metrics=["acc"], columns={"n": [7]}, algorithms=["c"])
-    assert (dict(found.columns), found.algorithms) == ({"n": ("7",)}, ("c",))
-
-
-def test_what_is_not_printed_must_be_given(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"table1: columns can be left out only where reported/table1\.csv has them"):
-        with_artifact(tmp_path, metrics=["acc"], algorithms=["a"])
-    other = tmp_path / "other"
-    other.mkdir()
-    reported(other, "artifact,n,metric,value,std\nt,1,acc,1,\n")
-    with pytest.raises(UserError, match="table1: algorithms can be left out only"):
-        with_artifact(other, metrics=["acc"])
 
 
 # --- the five files ---------------------------------------------------------------------------------------------------
@@ -232,55 +183,35 @@ def test_every_number_of_a_check_is_the_statements_or_printed_as_ours() -> None:
     assert not idle, "the statement gives all of these"
 
 
-AS_GIVEN = {
-    "dynamic_init/table11": (
-        {"label_distribution": ["partial_overlap"], "dataset": ["mnist", "fashion_mnist"], "model": ["mlp"],
-         "num_clients": ["50", "100"], "transition": ["first", "second", "third"],
-         "init_scheme": ["proposed", "previous", "average"]},
-        ["fedprox", "fedavg", "scaffold", "moon"],
-    ),
-    "defedavg/table1": (
-        {"distribution": ["iid", "noniid"], "dataset": ["fashion_mnist", "cifar10"], "n": ["10", "20", "40", "80"]},
-        [
-            *("fedavg", "favano", "asysg", "fedbuff", "defedavg_iid", "defedavg_niid"),
-            *("fedavg_lr_n10", "defedavg_iid_corrected", "defedavg_niid_corrected"),
-        ],
-    ),
-    "fedacs/table5": (
-        {"system": ["dynamic"], "dataset": ["cifar10"], "dirichlet_alpha": ["0.05", "0.2", "0.35"]},
-        ["fedacs", "fedavg", "ca_fedavg", "fedvarp", "fednova", "fedau", "os"],
-    ),
-    "fiarse/table1": (
-        {"dataset": ["cifar10", "cifar100", "ag_news"], "size_set": ["four"], "participation": ["0.1"],
-         "eval_scope": ["local", "global"], "model_size": ["1/64", "1/16", "1/4", "1", "avg"]},
-        ["heterofl", "fedrolex", "scalefl", "fiarse"],
-    ),
-}  # fmt: skip
-"""What claims.yaml gave before it was left to reported/*.csv, some of it."""
-
-
-@pytest.mark.parametrize("name", AS_GIVEN)
-def test_what_is_left_out_is_what_was_there(name: str) -> None:
-    columns, algorithms = AS_GIVEN[name]
-    (found,) = (a for file in FILES for a in file.artifacts.values() if a.artifact == name)
-    assert {c: set(values) for c, values in found.columns.items()} == {c: set(v) for c, v in columns.items()}
-    assert set(found.algorithms) == set(algorithms)
-
-
-def test_no_file_repeats_the_printed_settings() -> None:
+def test_claims_name_columns_metrics_and_values_that_there_are() -> None:
+    """In the committed cells of any scale, in the paper's numbers, or in what is declared."""
+    declared = {a.id: a for a in artifacts()}
     for file in FILES:
-        raw = yaml.safe_load(file.path.read_text(encoding="utf-8"))["artifacts"]
-        for name, given in raw.items():
-            rows = printed_settings(file.paper, name)
-            of_paper = {c: {canonical(row[c]) for row in rows} for c in (rows[0] if rows else ())}
-            same = {
-                "columns": {c: set(map(canonical, v)) for c, v in given.get("columns", {}).items()}
-                == {c: v for c, v in of_paper.items() if c != "algorithm" and c not in given.get("labels", ())},
-                "algorithms": set(map(canonical, given.get("algorithms", ()))) == of_paper.get("algorithm"),
-            }
-            assert not [key for key in same if key in given and same[key] and rows], (
-                f"{file.paper}/{name}: leave it out"
-            )
+        for claim in file.claims:
+            asked = [c for scale in claim.scales for c in claim.under(scale)]
+            names = {claim.artifact, *(f"{file.paper}/{n}" for c in asked for n in listed(c.get("with", [])))}
+            known: dict[str, set[str]] = defaultdict(set)
+            for artifact in (declared[name] for name in names):
+                for scale in SCALES:
+                    for path in Path(f"results/{scale}/cells").glob(f"{artifact.paper}_{artifact.name}.csv"):
+                        for column, texts in cells(path).items():
+                            known[str(column)] |= set(map(canonical, texts.unique()))
+                    for column, values in scope.declared(artifact.panels(scale)).items():
+                        known[str(column)] |= set(values.dropna())
+                for row in printed_settings(artifact.paper, artifact.name):
+                    for column, value in row.items():
+                        known[column].add(canonical(value))
+            for part in (part for check in asked for part in parts(check)):
+                for metric in listed(part["metric"]):
+                    assert metric in known["metric"] or metric in NOT_MEASURED, (claim.id, metric)
+                for key, column, named in uses(part, form_of(part)):
+                    unknown = set(map(canonical, named)) - known[column]
+                    assert column in known, (claim.id, key, column)
+                    assert not unknown, (claim.id, key, column, unknown)
+
+
+NOT_MEASURED = {"tuned_global_lr", "tuned_local_lr"}
+"""Metrics of cells that nobody has made."""
 
 
 def test_printed_numbers_agree_with_the_annotations(tmp_path: Path) -> None:
@@ -293,43 +224,11 @@ def test_printed_numbers_agree_with_the_annotations(tmp_path: Path) -> None:
     assert {name for name, said in found.items() if said == "fails"} == {"fedagrac/c26", "fiarse/t4_margin_cifar100"}
 
 
-def complete(cells_of: Contents, rng: np.random.Generator) -> pd.DataFrame:
-    """Random cells with every setting, algorithm and metric that an artifact demands, three seeds."""
-    names = [*cells_of.columns, "algorithm", "metric"]
-    values = [*cells_of.columns.values(), cells_of.algorithms, cells_of.metrics]
-    frame = pd.DataFrame(list(product(*values, (0, 1, 2))), columns=[*names, "seed"])
-    if {"k_mode", "k_variance"} <= set(frame):  # without variance there is no mode, and with one there is
-        frame = frame[(frame["k_mode"] == "none") == (frame["k_variance"] == "0")]
-    point = frame["metric"].isin(cells_of.points)
-    frame = frame[~point | (frame["seed"] == 0)].copy()
-    frame.loc[frame["metric"].isin(cells_of.points), "seed"] = -1
-    return frame.assign(value=rng.uniform(1, 99, len(frame)))
-
-
-def test_complete_cells_leave_no_claim_unjudged(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for file in FILES:
-        for name, cells_of in file.artifacts.items():
-            path = tmp_path / "paper" / "cells" / f"{file.paper}_{name}.csv"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            complete(cells_of, rng).to_csv(path, index=False)
-            sealed(path)
-    board = scoreboard("paper", tmp_path)
-    unjudged = {v.id: v.reason for v in board if v.verdict == "not run"}
-    meant = {c.id for f in FILES for c in f.claims if "paper" in c.scales}
-    assert not set(unjudged) & meant, unjudged
-    assert not [v.id for v in board if "incomplete" in v.reason]
-    assert len({v.verdict for v in board}) >= 3
-
-
 def test_without_cells_every_claim_says_what_to_do(tmp_path: Path) -> None:
     board = scoreboard("reduced", tmp_path)
     assert [v.id for v in board] == [claim.id for file in FILES for claim in file.claims]
     assert {v.verdict for v in board} == {"not run"}
-    made = {a.id for a in artifacts()}
-    for v in board:
-        todo = "render it first" if v.artifact in made else "is not part of this package yet"
-        assert todo in v.reason or v.unasked, (v.id, v.reason)
+    assert all("render it first" in v.reason or v.unasked for v in board)
     with pytest.raises(UserError, match="unknown scale 'large'"):
         scoreboard("large", tmp_path)
 

@@ -26,7 +26,7 @@ SURE = ["least", "most"]
 """Columns of what the end of a scale keeps a number from: no noise takes it there."""
 COUNTED = ("rounds", "aggregations", "steps", "coordinates")
 """Units of whole numbers."""
-NOT_SETTINGS = {"artifact", "value", "std", "censored", "censoring"}
+NOT_SETTINGS = {"artifact", "value", "std", "censored", "censoring", "paper_cell"}
 
 
 class NotRun(Exception):

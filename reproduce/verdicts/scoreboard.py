@@ -16,10 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.artifact import Artifact
+from reproduce.declare.artifact import Artifact, printed_settings
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import unknown
 from reproduce.papers import coverage as papers
+from reproduce.report.names import canonical
 from reproduce.store import reading
 from reproduce.text import counted as number_of
 from reproduce.verdicts import scope
@@ -158,9 +159,9 @@ def too_few(file: ClaimsFile, claim: Claim, scale: str) -> str:
 
 def _seeds(file: ClaimsFile, claim: Claim, part: Check, scale: str) -> tuple[int, int]:
     """The most seeds that a panel declares which a part of a claim reads, and the fewest that can decide it."""
-    points = file.artifacts[claim.artifact.split("/")[1]].points
+    points = {name for name, metric in file.metrics.items() if metric.point}
     read = scope.read(part, artifacts_read(claim, part), scale)
-    if not read or part.get("exact") or part.get("is") == "absent" or {*listed(part["metric"])} <= {*points}:
+    if not read or part.get("exact") or part.get("is") == "absent" or {*listed(part["metric"])} <= points:
         return 0, 0  # it needs none
     return max(len(panel.seeds) for panel, _ in read), least_seeds(claim.looks.get(scale, 1), yes_or_no(part))
 
@@ -202,17 +203,16 @@ class Shelf:
                     return None, f"{path.name} is not used ({error}); render {self.file.paper}/{name} again"
             elif printed:
                 reason = reason or f"the paper prints no numbers for {name}"
-            elif f"{self.file.paper}/{name}" in _artifacts():
-                return None, f"no cells of {self.file.paper}/{name} (render it first)"
             else:
-                return None, f"{name} is not part of this package yet"
+                return None, f"no cells of {self.file.paper}/{name} (render it first)"
         if not frames:
             return None, reason
         return (frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True).fillna("")), ""
 
     def _rows(self, name: str, path: Path, printed: bool) -> pd.DataFrame:
         if path not in self.read:
-            known = self.file.artifacts[name].labels, self.file.metrics
+            artifact = _artifacts().get(f"{self.file.paper}/{name}")
+            known = artifact.labels if artifact else (), self.file.metrics
             self.read[path] = read_cells(path, *known) if printed else observed(reading.cells(path), *known)
         return self.read[path]
 
@@ -238,10 +238,12 @@ class Shelf:
         return [frame for frame in (*wanted, of_paper) if frame is not None and len(frame)]
 
     def _declared(self, artifact: Artifact, scale: str) -> pd.DataFrame:
-        """The settings of the artifact's experiments, without algorithms that it does not show."""
+        """The settings of the artifact's experiments, without algorithms that the paper does not print."""
         frame = _declared(artifact.id, scale)
-        shown = self.file.artifacts[artifact.name].algorithms
-        return frame[frame["algorithm"].isin(shown)] if "algorithm" in frame else frame
+        shown = {
+            canonical(row["algorithm"]) for row in printed_settings(artifact.paper, artifact.name) if "algorithm" in row
+        }
+        return frame[frame["algorithm"].isin(shown)] if shown and "algorithm" in frame else frame
 
     def covers(self, claim: Claim, scale: str) -> str:
         """Of how many settings of the paper's table, or of its runs if it prints no numbers, the claim speaks."""

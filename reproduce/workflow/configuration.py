@@ -76,8 +76,8 @@ def apply(workflow: Any, config: dict[str, Any]) -> str:
     from snakemake.utils import validate
 
     schema = Path(workflow.basedir, "config/config.schema.yaml")
-    if wrong := _wrong(config, files.read_yaml(schema)):
-        raise UserError(f"{wrong}; config/README.md has the keys and their values")
+    if wrong := files.mismatch(config, files.read_yaml(schema)):
+        raise UserError(f"configuration, {wrong}; config/README.md has the keys and their values")
     validate(config, str(schema.resolve()))
     variables = environment(config)
     configure(variables)
@@ -121,13 +121,3 @@ def check(target: str) -> list[str]:
         there = ", ".join(f for f in made if not f.startswith("results/"))
         raise UserError(f"nothing makes {target}; {paper}/{name} is in {there}")
     return []
-
-
-def _wrong(config: dict[str, Any], schema: dict[str, Any]) -> str:
-    """What is wrong with a configuration, or ""."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
-
-    found = best_match(Draft202012Validator(schema).iter_errors(config))
-    place = ".".join(map(str, found.absolute_path)) if found else ""
-    return f"configuration{f', {place}' if place else ''}: {found.message}" if found else ""
