@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from reproduce.algorithms.base import DistinctClients, Full, Now, WeightedDraws
+from reproduce.algorithms.base import DistinctClients, Full, RoundContext, WeightedDraws
 from reproduce.algorithms.fedacs import FedACS
 from reproduce.algorithms.os_sampling import OptimalSampling
 from reproduce.engine.client_split import ClientSplits, Env
@@ -87,7 +87,7 @@ def test_schemes_draw_with_these_weights() -> None:
     totals = {"is": np.zeros(M), "us": np.zeros(M), "full": np.zeros(M), "p": np.zeros(M)}
     rounds = 4000
     for r in range(rounds):
-        now = Now(r, np.arange(M), zeros + 1, np.ones(M), np.ones(M), everybody, zeros)
+        now = RoundContext(r, np.arange(M), zeros + 1, np.ones(M), np.ones(M), everybody, zeros)
         for name, scheme, q in (
             ("is", DRAWS, None),
             ("us", DistinctClients(K), None),
@@ -111,7 +111,7 @@ def test_draws_are_among_the_members_by_their_share_of_the_objective() -> None:
     gradients = torch.tensor([[3.0, 4.0, 0.0], [0.0, 1.0, 0.0], [2.0, 0.0, 0.0]], dtype=torch.float64)
     rounds = 4000
     for r in range(rounds):
-        now = Now(r, there, zeros, norm, success, np.ones(M, dtype=bool), zeros)
+        now = RoundContext(r, there, zeros, norm, success, np.ones(M, dtype=bool), zeros)
         probing = OptimalSampling(0.1, DRAWS)
         asking = probing.probe(here, {"x": torch.zeros(D)}, now)
         assert next(asking).clients.tolist() == there.tolist()
@@ -133,7 +133,9 @@ def test_draws_are_among_the_members_by_their_share_of_the_objective() -> None:
 
 
 def test_probing_uses_the_declared_batch() -> None:
-    now = Now(3, np.arange(M), np.ones(M, dtype=np.int64), np.ones(M), np.ones(M), np.ones(M, bool), np.zeros(M, int))
+    now = RoundContext(
+        3, np.arange(M), np.ones(M, dtype=np.int64), np.ones(M), np.ones(M), np.ones(M, bool), np.zeros(M, int)
+    )
     request = next(OptimalSampling(0.1, DRAWS, probe_batch=5).probe(env(), {"x": torch.zeros(D)}, now))
     assert isinstance(request, Gradient)
     assert (request.batch, request.round, len(request.clients)) == (5, 3, M)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from runs import run
 
-from reproduce.algorithms.base import FedAvg, Now
+from reproduce.algorithms.base import FedAvg, RoundContext
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
@@ -43,7 +43,7 @@ PLAYED = {
 """And of each that can be tried, on whole models and on parts."""
 
 
-def spoilt(request: Any, answer: Any, now: Now) -> Any:
+def spoilt(request: Any, answer: Any, now: RoundContext) -> Any:
     """The answer to a request, with no numbers where a client's message is lost."""
     if isinstance(request, list):
         return [spoilt(r, a, now) for r, a in zip(request, answer, strict=True)]
@@ -70,7 +70,7 @@ def test_no_algorithm_uses_what_is_lost(name: str, monkeypatch: pytest.MonkeyPat
     (expected,) = run([lossy])
     original, lost = type(declared.algorithm).round, []
 
-    def round(self: FedAvg, env: Env, state: dict[str, Any], now: Now) -> Generator[Any, Any, None]:
+    def round(self: FedAvg, env: Env, state: dict[str, Any], now: RoundContext) -> Generator[Any, Any, None]:
         play, answer = original(self, env, state, now), None
         while True:
             try:

@@ -10,7 +10,15 @@ import pytest
 import torch
 from runs import run
 
-from reproduce.algorithms.base import DistinctClients, FedAvg, Now, Participants, Participation, State, WeightedDraws
+from reproduce.algorithms.base import (
+    DistinctClients,
+    FedAvg,
+    Participants,
+    Participation,
+    RoundContext,
+    State,
+    WeightedDraws,
+)
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
@@ -90,7 +98,7 @@ class Leap(FedAvg):
 
     beyond: bool = False
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         state["x"] = torch.full_like(state["x"], torch.inf if self.beyond else torch.finfo(state["x"].dtype).max)
 
 

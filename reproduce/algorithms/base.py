@@ -33,7 +33,7 @@ Names = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass
-class Now:
+class RoundContext:
     """The system in one round: steps K_m, accumulation norms A_m, success probabilities s_m, arrivals Z_m, all [N].
 
     `members`: the clients that exist in this round; `lr`: the clock's learning rate, None leaves it to the algorithm;
@@ -62,7 +62,7 @@ class Participants:
     weight: Floats
 
 
-def objective(env: Env, now: Now) -> Floats:
+def objective(env: Env, now: RoundContext) -> Floats:
     """The weights w [N] of the members in their objective, which sum to one; 0 for who is not there."""
     if len(now.members) == env.clients:
         return env.weights
@@ -77,7 +77,7 @@ class Participation(Protocol):
     def check(self, members: int, clients: int) -> None:
         """Raises ValueError if it cannot choose among `members` of all `clients` in a round."""
 
-    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants: ...
+    def draw(self, env: Env, now: RoundContext, p: Floats | None = None) -> Participants: ...
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Full:
     def check(self, members: int, clients: int) -> None:
         """Always possible."""
 
-    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
+    def draw(self, env: Env, now: RoundContext, p: Floats | None = None) -> Participants:
         weight = env.weights[now.members]  # w [C]
         return Participants(now.members, weight / weight.sum())
 
@@ -102,7 +102,7 @@ class WeightedDraws:
     def check(self, members: int, clients: int) -> None:
         """Always possible."""
 
-    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
+    def draw(self, env: Env, now: RoundContext, p: Floats | None = None) -> Participants:
         p = objective(env, now) if p is None else p
         drawn = rng("sampling", env.seed, now.round).choice(env.clients, size=self.k, p=p)
         ids, multiplicity = np.unique(drawn, return_counts=True)
@@ -120,7 +120,7 @@ class DistinctClients:
         if self.k > members:
             raise ValueError(f"there are no {self.k} distinct clients among the {members} of a round")
 
-    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
+    def draw(self, env: Env, now: RoundContext, p: Floats | None = None) -> Participants:
         drawn = rng("sampling", env.seed, now.round).choice(now.members, size=self.k, replace=False)
         ids = np.sort(drawn)
         # 1 / k, or w_m N / k: then the sum is w-weighted in expectation
@@ -169,16 +169,16 @@ class FedAvg:
     def fingerprinted(self, state: State, scratch: State) -> None:
         """What a session's fingerprint (`Sessions`) leaves in the run's memories of those in `scratch`: nothing."""
 
-    def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
+    def probe(self, env: Env, state: State, now: RoundContext) -> Generator[Request, Any, Any]:
         """Requests before the cohort is chosen; the return value is handed to `choose`."""
         return None
         yield
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
+    def choose(self, env: Env, now: RoundContext, probe: Any) -> Participants:
         """Client sampling."""
         return self.participation.draw(env, now)
 
-    def learning_rate(self, env: Env, now: Now) -> float:
+    def learning_rate(self, env: Env, now: RoundContext) -> float:
         """The local step size of this round."""
         return self.lr if now.lr is None else now.lr
 
@@ -186,7 +186,7 @@ class FedAvg:
         """The local rule (momentum, proximal pull, which gradients to report)."""
         return Rule(momentum=self.momentum)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         """The local work of the cohort; overriders use `dataclasses.replace(super().local(...), correction=...)`."""
         return Train(
             clients=cohort.ids,
@@ -199,19 +199,19 @@ class FedAvg:
             weights=self.reduction(env, now, cohort),
         )
 
-    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
+    def reduction(self, env: Env, now: RoundContext, cohort: Participants) -> Tensor | None:
         """[1, C] if the server step is a weighted sum known before training (then no [C, P] is kept), else None."""
         return env.tensor((self.message_weights(env, now, cohort) * now.arrived[cohort.ids])[None, :])
 
-    def message_weights(self, env: Env, now: Now, cohort: Participants) -> Floats:
+    def message_weights(self, env: Env, now: RoundContext, cohort: Participants) -> Floats:
         """Aggregation weights [C] of the updates, if they arrive."""
         return cohort.weight
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         """The server step; changes `state` in place, the last thing that happens in a round."""
         state["x"] = state["x"] + self.server_lr * trained.sums[0]  # X + eta_s sum_m p_m U_m, all [P]
 
-    def round(self, env: Env, state: State, now: Now) -> Play:
+    def round(self, env: Env, state: State, now: RoundContext) -> Play:
         """One synchronous round as a generator of requests; `state` changes only after the last one."""
         probe = yield from self.probe(env, state, now)
         cohort = self.choose(env, now, probe)
@@ -245,11 +245,11 @@ def record(state: State, round: int, metric: str, value: float, key: str = "", t
     state["history"].append((round, time, metric, key, float(value)))
 
 
-def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray) -> Now:
+def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray) -> RoundContext:
     """The system's state in a round, as the server may see it before sampling."""
     work, link = env.system.work, env.system.link
     steps = env.split.steps(work.amounts(env.seed, round, env.clients), work.unit)
-    return Now(
+    return RoundContext(
         round=round,
         members=np.arange(env.clients),
         steps=steps,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reproduce.algorithms.base import Env, Floats, Names, Now, Participants
+from reproduce.algorithms.base import Env, Floats, Names, Participants, RoundContext
 from reproduce.algorithms.calibration import Calibrated, reliable_length
 
 
@@ -15,8 +15,8 @@ class CAFedAvg(Calibrated):
 
     names: ClassVar[Names] = {"ca_fedavg": {}}
 
-    def message_weights(self, env: Env, now: Now, cohort: Participants) -> Floats:
+    def message_weights(self, env: Env, now: RoundContext, cohort: Participants) -> Floats:
         return cohort.weight / now.success[cohort.ids]  # p_m / s_m, s_m = 1 - q_m [C]
 
-    def step_length(self, env: Env, now: Now) -> float:
+    def step_length(self, env: Env, now: RoundContext) -> float:
         return reliable_length(env, now)

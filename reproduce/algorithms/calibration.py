@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Names, Now, Participants, State, objective, observe
+from reproduce.algorithms.base import Env, FedAvg, Names, Participants, RoundContext, State, objective, observe
 from reproduce.declare.values import Count
 from reproduce.engine.requests import Train, Trained
 
@@ -35,7 +35,7 @@ class Calibrated(FedAvg):
 
     calibration: Calibration | None = None
 
-    def step_length(self, env: Env, now: Now) -> float:
+    def step_length(self, env: Env, now: RoundContext) -> float:
         """Expected length of the server step per unit of the local rate, along the weighted mean gradient."""
         raise NotImplementedError
 
@@ -46,11 +46,11 @@ class Calibrated(FedAvg):
             length = sum(self.step_length(env, now) for now in rounds)
             state["calibration"] = sum(fedavg_length(env, now) for now in rounds) / length  # E[l_FedAvg] / E[l]
 
-    def _preview(self, env: Env, rounds: int) -> Iterator[Now]:
+    def _preview(self, env: Env, rounds: int) -> Iterator[RoundContext]:
         nothing = np.zeros(env.clients, dtype=np.int64)
         return (observe(env, self, r, nothing) for r in range(rounds))
 
-    def factors(self, env: Env, state: State, now: Now) -> tuple[float, float]:
+    def factors(self, env: Env, state: State, now: RoundContext) -> tuple[float, float]:
         """What to multiply the local and the server's rate by."""
         if self.calibration is None:
             return 1.0, 1.0
@@ -58,20 +58,20 @@ class Calibrated(FedAvg):
         factor = state["calibration"] if mean else fedavg_length(env, now) / self.step_length(env, now)
         return (factor, 1.0) if self.calibration.target == "local" else (1.0, factor)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         request = super().local(env, state, now, cohort)
         return replace(request, lr=request.lr * self.factors(env, state, now)[0])  # eta l_FedAvg / l
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         rate = self.server_lr * self.factors(env, state, now)[1]
         state["x"] = state["x"] + rate * trained.sums[0]
 
 
-def fedavg_length(env: Env, now: Now) -> float:
+def fedavg_length(env: Env, now: RoundContext) -> float:
     """sum w s A, the expected length of FedAvg's step per unit rate (eq. 111)."""
     return float((objective(env, now) * now.success * now.norm).sum())
 
 
-def reliable_length(env: Env, now: Now) -> float:
+def reliable_length(env: Env, now: RoundContext) -> float:
     """sum w A, that of an algorithm which makes up for lost updates (eqs. 113, 115)."""
     return float((objective(env, now) * now.norm).sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State
+from reproduce.algorithms.base import Env, FedAvg, Participants, RoundContext, State
 from reproduce.declare.values import NonNegative
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
@@ -31,5 +31,5 @@ class Distillation(FedAvg):
     def rule(self) -> Rule:
         return replace(super().rule(), distill=self.kappa)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         return replace(super().local(env, state, now, cohort), teacher=state["teacher"])

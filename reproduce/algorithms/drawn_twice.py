@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Now, Participants, Play, State, WeightedDraws
+from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Participants, Play, RoundContext, State, WeightedDraws
 from reproduce.algorithms.fedacs import FedACS
 from reproduce.engine.requests import Request, Trained
 from reproduce.streams import rng
@@ -23,7 +23,7 @@ class DrawnTwice(FedAvg):
 
     names: ClassVar[Names] = {}  # of no benchmark, like the next
 
-    def round(self, env: Env, state: State, now: Now) -> Play:
+    def round(self, env: Env, state: State, now: RoundContext) -> Play:
         assert isinstance(self.participation, WeightedDraws)
         probe = yield from self.probe(env, state, now)
         cohort = self.choose(env, now, probe)
@@ -38,7 +38,7 @@ class DrawnTwice(FedAvg):
         total = sum(trained.sums[0] for trained in answers)
         self.aggregate(env, state, now, cohort, Trained(total[None], summed=True))
 
-    def _again(self, env: Env, now: Now, again: int) -> Now:
+    def _again(self, env: Env, now: RoundContext, again: int) -> RoundContext:
         """The round as it is when its clients train for the time number `again`, from 0 on."""
         if not again:
             return now

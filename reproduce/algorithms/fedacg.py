@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, Tensor
+from reproduce.algorithms.base import Env, FedAvg, Participants, RoundContext, State, Tensor
 from reproduce.declare.values import NonNegative
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
@@ -36,11 +36,11 @@ class FedACG(FedAvg):
     def rule(self) -> Rule:
         return replace(super().rule(), mu=self.beta)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         # y_0 = X + lam m [P]
         return replace(super().local(env, state, now, cohort), start=state["x"] + self.carried(env, state))
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         state["m"] = self.carried(env, state) + trained.sums[0]  # m <- lam m + sum_k p_k U_k [P]
         state["x"] = state["x"] + self.server_lr * state["m"]  # X <- X + m
 

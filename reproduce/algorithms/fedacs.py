@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, Floats, Now, Participants, objective
+from reproduce.algorithms.base import Env, Floats, Participants, RoundContext, objective
 from reproduce.algorithms.calibration import Calibrated
 
 
@@ -19,15 +19,15 @@ class FedACS(Calibrated):
 
     draws: ClassVar[bool] = True
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
+    def choose(self, env: Env, now: RoundContext, probe: Any) -> Participants:
         p = self._needs(env, now)  # p_m ~ w_m / (s_m A_m) [N], eq. 15
         return self.participation.draw(env, now, p / p.sum())
 
-    def step_length(self, env: Env, now: Now) -> float:
+    def step_length(self, env: Env, now: RoundContext) -> float:
         """1 / sum_m w_m / (s_m A_m), eq. (112)."""
         return float(1 / self._needs(env, now).sum())
 
-    def _needs(self, env: Env, now: Now) -> Floats:
+    def _needs(self, env: Env, now: RoundContext) -> Floats:
         w, reach = objective(env, now)[now.members], (now.success * now.norm)[now.members]
         reach = np.where(w > 0, reach, 1.0)  # who has no samples is never drawn
         if (reach <= 0).any():

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, received
+from reproduce.algorithms.base import Env, FedAvg, Participants, RoundContext, State, received
 from reproduce.algorithms.fedlin import Measured, measured
 from reproduce.declare.values import NonNegative, Whole
 from reproduce.engine.requests import Gradient, Ints, Request, Train, Trained
@@ -72,19 +72,19 @@ class FedaGrac(FedAvg):
         state["nu_m"] = env.zeros(env.clients, env.parameters)
         state["nu"] = env.zeros(env.parameters)
 
-    def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
+    def probe(self, env: Env, state: State, now: RoundContext) -> Generator[Request, Any, Any]:
         if self.first_gradient == "full_local" or (now.round == 0 and self.start == "full_gradient"):
             return (yield Gradient(now.members, state["x"], now.round))
         return None
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
+    def choose(self, env: Env, now: RoundContext, probe: Any) -> Participants:
         return measured(super().choose(env, now, probe), now, probe)
 
     def rule(self) -> Rule:
         first = "" if self.first_gradient == "full_local" else self.first_gradient
         return replace(super().rule(), mean_gradient=True, first_gradient=first)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         assert isinstance(cohort, Measured)
         nu, own = state["nu"], state["nu_m"][cohort.ids]
         if now.round == 0 and self.start == "full_gradient":
@@ -93,7 +93,7 @@ class FedaGrac(FedAvg):
         correction = self.calibration.at(now.round) * (nu - own)  # lambda (nu - nu_m) [C, P]
         return replace(super().local(env, state, now, cohort), correction=correction)
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         super().aggregate(env, state, now, cohort, trained)
         assert isinstance(cohort, Measured)
         assert trained.mean_gradient is not None

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, objective
+from reproduce.algorithms.base import Env, FedAvg, Participants, RoundContext, State, objective
 from reproduce.declare.values import Count
 from reproduce.engine.requests import Train, Trained
 
@@ -28,13 +28,13 @@ class FedAU(FedAvg):
         super().setup(env, state)
         state.update({name: np.zeros(env.clients) for name in ("waited", "interval_sum", "intervals")})
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         total, count = state["interval_sum"], state["intervals"]
         mean = np.where(count > 0, total / np.maximum(count, 1), 1.0)  # W_m [N]
         weight = (objective(env, now) * mean * now.arrived)[cohort.ids]  # w_m W_m [C], 0 of who is not heard
         return replace(super().local(env, state, now, cohort), weights=env.tensor(weight[None, :]))
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         super().aggregate(env, state, now, cohort, trained)
         heard = np.zeros(env.clients, dtype=bool)
         heard[cohort.ids] = now.arrived[cohort.ids]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, Tensor
+from reproduce.algorithms.base import Env, FedAvg, Participants, RoundContext, State, Tensor
 from reproduce.engine.requests import Gradient, Request, Train
 
 
@@ -27,13 +27,13 @@ class FedLin(FedAvg):
     the same as in the other algorithms. Nothing is sparsified.
     """
 
-    def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
+    def probe(self, env: Env, state: State, now: RoundContext) -> Generator[Request, Any, Any]:
         return (yield Gradient(now.members, state["x"], now.round))
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
+    def choose(self, env: Env, now: RoundContext, probe: Any) -> Participants:
         return measured(super().choose(env, now, probe), now, probe)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         assert isinstance(cohort, Measured)
         assert cohort.gradients is not None
         request = super().local(env, state, now, cohort)
@@ -43,7 +43,7 @@ class FedLin(FedAvg):
         return replace(request, lr=request.lr * scale, correction=mean - cohort.gradients)
 
 
-def measured(cohort: Participants, now: Now, gradients: Tensor | None) -> Measured:
+def measured(cohort: Participants, now: RoundContext, gradients: Tensor | None) -> Measured:
     """The cohort with its rows of the members' gradients."""
     rows = None if gradients is None else gradients[np.searchsorted(now.members, cohort.ids)]
     return Measured(cohort.ids, cohort.weight, rows)

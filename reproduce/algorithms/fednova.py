@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Now, Participants
+from reproduce.algorithms.base import Env, FedAvg, Floats, Participants, RoundContext
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class FedNova(FedAvg):
 
     effective_steps: Literal["population", "received"] = "population"
 
-    def message_weights(self, env: Env, now: Now, cohort: Participants) -> Floats:
+    def message_weights(self, env: Env, now: RoundContext, cohort: Participants) -> Floats:
         if self.effective_steps == "population":
             weight, norm = env.weights[now.members] * now.success[now.members], now.norm[now.members]
         else:

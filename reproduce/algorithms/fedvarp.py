@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from reproduce.algorithms.base import Env, Now, Participants, State, Tensor, objective
+from reproduce.algorithms.base import Env, Participants, RoundContext, State, Tensor, objective
 from reproduce.algorithms.calibration import Calibrated, reliable_length
 from reproduce.engine.requests import Trained
 
@@ -27,10 +27,10 @@ class FedVARP(Calibrated):
         super().setup(env, state)
         state["last_updates"] = env.zeros(env.clients, env.parameters)
 
-    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
+    def reduction(self, env: Env, now: RoundContext, cohort: Participants) -> Tensor | None:
         return None  # the server keeps every received update
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         memory, arrived = state["last_updates"], now.arrived[cohort.ids]
         received = cohort.ids[arrived]
         new = trained.updates[arrived]  # U_m of R [R, P]
@@ -45,5 +45,5 @@ class FedVARP(Calibrated):
         state["x"] = state["x"] + self.server_lr * self.factors(env, state, now)[1] * step
         state["last_updates"] = filled
 
-    def step_length(self, env: Env, now: Now) -> float:
+    def step_length(self, env: Env, now: RoundContext) -> float:
         return reliable_length(env, now)

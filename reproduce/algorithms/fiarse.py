@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, Names, Now, Participants, State, Tensor
+from reproduce.algorithms.base import Env, Names, Participants, RoundContext, State, Tensor
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Train, Trained
 from reproduce.engine.rule import Rule
@@ -54,14 +54,14 @@ class FIARSE(Submodels):
     def rule(self) -> Rule:
         return replace(super().rule(), mask=self.mask, amplify=self.amplify)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         thetas = thresholds(env, state["x"], self.capacity(env)[cohort.ids].tolist(), self.scope)
         return replace(super().local(env, state, now, cohort), thresholds=thetas)
 
-    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
+    def reduction(self, env: Env, now: RoundContext, cohort: Participants) -> Tensor | None:
         return None
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         self.watch(env, state, now, cohort)
         x, heard = state["x"], now.arrived[cohort.ids]
         updates = trained.updates[heard.nonzero()[0]]  # [heard, P]

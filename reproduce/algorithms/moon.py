@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, Tensor, received
+from reproduce.algorithms.base import Env, FedAvg, Participants, RoundContext, State, Tensor, received
 from reproduce.declare.values import NonNegative, Positive
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
@@ -47,16 +47,16 @@ class Moon(FedAvg):
         plain = super().rule()
         return replace(plain, contrast=self.mu, temperature=self.temperature, second_pass=self.second_pass)
 
-    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
+    def reduction(self, env: Env, now: RoundContext, cohort: Participants) -> Tensor | None:
         return None
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         known = state["previous"]
         # [C, P]: the client's last model, or a random one of its own
         rows = [known[m] if m in known else env.initial("previous", m) for m in cohort.ids.tolist()]
         return replace(super().local(env, state, now, cohort), previous=env.stack(rows))
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         start = state["x"]
         weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])
         super().aggregate(env, state, now, cohort, Trained(received(weights, trained.updates)[None], summed=True))

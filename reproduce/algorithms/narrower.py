@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, Names, Now, Participants, Play, State, Tensor
+from reproduce.algorithms.base import Env, Names, Participants, Play, RoundContext, State, Tensor
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Request
 from reproduce.engine.rule import Rule
@@ -50,7 +50,7 @@ class Narrower(Submodels):
             return None, slice(None)
         return model, positions(whole.shapes, model.shapes, self.offset(round))
 
-    def round(self, env: Env, state: State, now: Now) -> Play:
+    def round(self, env: Env, state: State, now: RoundContext) -> Play:
         cohort = self.choose(env, now, None)
         gamma = self.capacity(env)[cohort.ids]
         whole: Any = env.split.problem.model

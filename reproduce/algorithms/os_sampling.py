@@ -14,8 +14,8 @@ from reproduce.algorithms.base import (
     Floats,
     Full,
     Names,
-    Now,
     Participants,
+    RoundContext,
     State,
     Tensor,
     objective,
@@ -41,13 +41,13 @@ class OptimalSampling(FedAvg):
 
     probe_batch: Whole = 0
 
-    def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
+    def probe(self, env: Env, state: State, now: RoundContext) -> Generator[Request, Any, Any]:
         gradients = yield Gradient(clients=now.members, x=state["x"], round=now.round, batch=self.probe_batch)
         norms = np.zeros(env.clients)
         norms[now.members] = lengths(gradients)
         return norms
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
+    def choose(self, env: Env, now: RoundContext, probe: Any) -> Participants:
         w = objective(env, now)
         p = w * np.maximum(probe, FLOOR)  # w_m ||grad F_m(X)|| [N], eq. 20
         p = p / p.sum()
@@ -66,13 +66,13 @@ class OptimalSamplingOriginal(FedAvg):
 
     expected: Count = 6
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
+    def choose(self, env: Env, now: RoundContext, probe: Any) -> Participants:
         return Full().draw(env, now)
 
-    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
+    def reduction(self, env: Env, now: RoundContext, cohort: Participants) -> Tensor | None:
         return None
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         p = inclusion(cohort.weight * np.maximum(lengths(trained.updates), FLOOR), self.expected)
         included = rng("inclusion", env.seed, now.round).random(len(p)) < p
         counted = included & now.arrived[cohort.ids]

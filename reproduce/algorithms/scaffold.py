@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from reproduce.algorithms.base import Env, FedAvg, Names, Now, Participants, State, Tensor, received
+from reproduce.algorithms.base import Env, FedAvg, Names, Participants, RoundContext, State, Tensor, received
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 
@@ -34,14 +34,14 @@ class Scaffold(FedAvg):
     def rule(self) -> Rule:
         return replace(super().rule(), mean_gradient=self.control == "mean_gradient")
 
-    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
+    def reduction(self, env: Env, now: RoundContext, cohort: Participants) -> Tensor | None:
         return None if self.control == "displacement" else super().reduction(env, now, cohort)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         # c - c_m [C, P], added to every gradient
         return replace(super().local(env, state, now, cohort), correction=state["c"] - state["c_m"][cohort.ids])
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         if self.control == "displacement":
             length = env.tensor(self.learning_rate(env, now) * now.norm[cohort.ids])[:, None]
             # Option II: c_m - c + (X - y_K) / (A_m lr) [C, P]
@@ -66,5 +66,5 @@ class ScaffoldAsReleased(FedAvg):
     names: ClassVar[Names] = {"scaffold_released": {}}
     averages_statistics: ClassVar[bool] = False
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         state["x"] = state["x"] + self.learning_rate(env, now) * trained.sums[0]

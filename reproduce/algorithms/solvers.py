@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from reproduce.algorithms.base import Env, FedAvg, Names, Now
+from reproduce.algorithms.base import Env, FedAvg, Names, RoundContext
 from reproduce.declare.values import Fraction
 from reproduce.engine.rule import Rule
 
@@ -33,5 +33,5 @@ class FadingFedAvg(FedAvg):
 
     decay: Fraction = 0.005
 
-    def learning_rate(self, env: Env, now: Now) -> float:
+    def learning_rate(self, env: Env, now: RoundContext) -> float:
         return super().learning_rate(env, now) * (1 - self.decay) ** now.round

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reproduce.algorithms.base import Env, Names, Now, State, Tensor
+from reproduce.algorithms.base import Env, Names, RoundContext, State, Tensor
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.declare.values import Count
 from reproduce.engine.requests import Evaluate
@@ -20,7 +20,7 @@ class SteppedHeteroFL(HeteroFL):
 
     falls: tuple[Count, ...] = ()
 
-    def learning_rate(self, env: Env, now: Now) -> float:
+    def learning_rate(self, env: Env, now: RoundContext) -> float:
         return super().learning_rate(env, now) / 10 ** sum(now.round >= fall for fall in self.falls)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Now, Participants, State, Tensor, record
+from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Participants, RoundContext, State, Tensor, record
 from reproduce.algorithms.exploration import packed, step
 from reproduce.declare.values import Fraction, Share
 from reproduce.engine.requests import Evaluate, Evaluated
@@ -60,7 +60,7 @@ class Submodels(FedAvg):
         """What the submodels of the given sizes hold in this round, of what some size can lack: booleans [D]."""
         raise NotImplementedError
 
-    def watch(self, env: Env, state: State, now: Now, cohort: Participants) -> None:
+    def watch(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> None:
         """Record what `explore` asks for; called in the server step, while `state` is still that before the round."""
         if not self.explore:
             return

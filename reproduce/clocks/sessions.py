@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Now, State, Tensor, observe, record
+from reproduce.algorithms.base import Env, FedAvg, RoundContext, State, Tensor, observe, record
 from reproduce.algorithms.session_starts import Previous, Start
 from reproduce.clocks.record import diverged, measure
 from reproduce.clocks.rounds import synchronous
@@ -152,7 +152,9 @@ class Sessions:
             if not env.samples[self.membership.members(session)].any():
                 raise UserError(f"the clients of session {session} hold no samples: use fewer clients or another split")
 
-    def _now(self, env: Env, algorithm: FedAvg, session: int, round: int, lr: float, steps_done: np.ndarray) -> Now:
+    def _now(
+        self, env: Env, algorithm: FedAvg, session: int, round: int, lr: float, steps_done: np.ndarray
+    ) -> RoundContext:
         """The system in a round: the session's clients and the session's learning rate."""
         now = observe(env, algorithm, round, steps_done)
         return replace(now, members=self.membership.members(session), lr=lr, norm=algorithm.norms(now.steps, lr))
