@@ -26,7 +26,7 @@ plan        planned against measured seconds of short jobs of every kind
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept to the horizon, and the bound
 rules       how often verdicts err: normal noise, our own residuals, runs that collapse
-roberta     small RoBERTa clients against `transformers`; what masks cost, and what a 1/64 client saves
+roberta     what masks cost, and what a 1/64 client saves, of a small RoBERTa and of residual networks
 peers       W1 and W2 in other simulators and in JAX (BENCHMARK_PEERS = their Python interpreter)
 """
 

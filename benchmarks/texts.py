@@ -1,4 +1,4 @@
-"""Small RoBERTa clients in a stack against `transformers`; what masks cost; what a small client saves."""
+"""What masks cost, and what a small client saves, for texts and for images."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.measure import Ratio, compare, peak, seconds
+from benchmarks.measure import Ratio, compare, seconds
 from reproduce.algorithms.fiarse import thresholds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import ImageBlobs, TopicTokens
 from reproduce.engine.client_split import ClientSplits, Env
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.strategies import macs
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
 from reproduce.models.model import Model
@@ -52,50 +51,14 @@ def engine(model: Model, rule: Rule, clients: int = CLIENTS, gamma: float = 0.0)
     return call
 
 
-def library() -> Callable[[], object]:
-    """The same with a model of `transformers` per client, its attention, `torch.optim.AdamW`, the same batches."""
-    import transformers
-
-    from reproduce import vision  # noqa: F401 (before transformers)
-
-    config = transformers.RobertaConfig(
-        vocab_size=SMALL.vocabulary, max_position_embeddings=SMALL.positions, hidden_size=SMALL.hidden,
-        num_attention_heads=SMALL.heads, num_hidden_layers=SMALL.layers, intermediate_size=SMALL.inner,
-        type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=0, num_labels=4,
-    )  # fmt: skip
-    split: Any = ClientSplits(settings()).get(problem(SMALL), 0)
-    network = transformers.RobertaForSequenceClassification(config).train()
-    start = {n: v.clone() for n, v in network.state_dict().items()}
-    x, y = split.device_data.train_x, split.device_data.train_y
-
-    def call() -> None:
-        for client in range(CLIENTS):
-            network.load_state_dict(start)
-            optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, betas=BETAS, weight_decay=0.0)
-            for batch in split.plan(client, STEPS, 0, 0):
-                ids = x[torch.from_numpy(batch)]
-                kept = ids != 0
-                ids, kept = (v[:, : int(kept.sum(1).max())] for v in (ids, kept))
-                optimiser.zero_grad()
-                network(input_ids=ids, attention_mask=kept.long(), labels=y[torch.from_numpy(batch)]).loss.backward()
-                optimiser.step()
-
-    return call
-
-
 def said(r: Ratio) -> str:
     return f"{r.median:.2f} (range {r.low:.2f}-{r.high:.2f})"
 
 
 def texts() -> None:
-    """Stacked RoBERTa clients against `transformers`; masks against none, HeteroFL at 1/64 against all; one thread."""
+    """Masks against none, HeteroFL at 1/64 against all; one thread."""
     adamw = Rule(betas=BETAS)
     torch.set_num_threads(1)
-    r = compare(library(), engine(SMALL, adamw))
-    flops = CLIENTS * STEPS * BATCH * 6 * macs(SMALL, (LENGTH,))
-    share = flops / r.b / (peak() * 1e9)
-    print(f"stacked clients, times as fast as one `transformers` model per client: {said(r)};")
-    print(f"{1e3 * r.b / CLIENTS / STEPS:.1f} ms per client and step, {share:.2f} of the peak of matrix products\n")
     print("| model | step with masks of size 1/4, of that without | step of size 1, of that of 1/64 | thresholds, s |")
     print("| --- | --- | --- | --- |")
     works: tuple[tuple[str, Model, Rule, int], ...] = (

@@ -48,7 +48,7 @@ class Narrower(Submodels):
         model = self.network(whole, size)
         if model == whole:
             return None, slice(None)
-        return model, positions(whole.shapes, model.shapes, self.offset(round))
+        return model, positions(whole.axes, model.axes, self.offset(round))
 
     def round(self, env: Env, state: State, now: RoundContext) -> Play:
         cohort = self.choose(env, now, None)

@@ -69,13 +69,13 @@ class Inner:
         said = logits.detach().softmax(-1)  # the narrower network's loss is -sum said log softmax(z)
         loss = ops.losses(logits, labels, weight)
         if not isinstance(ops, Stacked):
-            narrow = part(p, models[self.draws[0, k]].shapes, 0)
+            narrow = part(p, self.model, models[self.draws[0, k]], 0)
             z = models[self.draws[0, k]].forward(ops, narrow, ops.images(x)).to(self.dtype)
             return loss + _mean(-(said * z.log_softmax(-1)).sum(-1), weight)
         draws = self.draws[: ops.models, k]
         for m in np.unique(draws).tolist():  # who drew the same width makes a stack
             rows = torch.from_numpy(np.flatnonzero(draws == m)).to(x.device)
-            narrow = part({n: b[rows] for n, b in p.items()}, models[m].shapes, 1)
+            narrow = part({n: b[rows] for n, b in p.items()}, self.model, models[m], 1)
             stack = Stacked(len(rows), [ops.generators[r] for r in rows.tolist()], ops.batch)
             z = models[m].forward(stack, narrow, stack.images(x[rows])).to(self.dtype)
             mine = None if weight is None else weight[rows]
@@ -83,9 +83,14 @@ class Inner:
         return loss
 
 
-def part(p: Params, shapes: dict[str, tuple[int, ...]], lead: int) -> dict[str, Tensor]:
-    """The first numbers of every parameter along each axis, to these shapes, after `lead` axes of the stack."""
-    return {n: p[n][(*[slice(None)] * lead, *map(slice, shape))] for n, shape in shapes.items()}
+def part(p: Params, whole: Model, model: Model, lead: int) -> dict[str, Tensor]:
+    """The parameters of a narrower model, the first numbers of those of the whole along each of its axes, after `lead`
+    axes of the stack."""
+    found, axes, all_axes = {}, model.axes, whole.axes
+    for n, shape in model.shapes.items():
+        cut = p[n].reshape(*p[n].shape[:lead], *all_axes[n])[(*[slice(None)] * lead, *map(slice, axes[n]))]
+        found[n] = cut.reshape(*p[n].shape[:lead], *shape)
+    return found
 
 
 def _mean(term: Tensor, weight: Tensor | None) -> Tensor:

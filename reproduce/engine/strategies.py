@@ -6,7 +6,7 @@ Which is fastest, as measured (`python -m benchmarks choice` prints it again, fo
     sparse       embeddings: one client at a time, only the rows that its samples name
     kernel       softmax: a compiled loop
     compiled     chains of layers up to 30 MMAC: compiled, a sample or a channel per vector lane
-    stacked      networks up to 3.6 MMAC, of texts up to 12: stacks of 5 clients, grouped convolutions, channels-last
+    stacked      networks up to 3.6 MMAC: stacks of 5 clients, grouped convolutions, channels-last
     sequential   larger networks: one client at a time; at the arithmetic peak already
 
 `kernel` and `compiled` need a CPU and a C compiler; where there is none, the ones below them take over. On CUDA only
@@ -44,9 +44,6 @@ QUICK = 200_000
 """The same up to which a call costs about as much as a client, so that a chunk has five at least."""
 LARGE = 3_600_000
 """The same up to which a stack is faster than one model at a time."""
-
-LARGE_TEXTS = 12_000_000
-"""The same for networks that read texts, whose products are of many small matrices."""
 
 NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weights"})
 SGD = SGD_TERMS | {"anchor", "correction"}
@@ -161,7 +158,7 @@ _STACKED = Strategy(
     code="reproduce.engine.local:autograd_run",
     serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
     fits=lambda work: _network(work) and work.model.kind != "alone",
-    best=lambda work: macs(work.model, work.sample) <= (LARGE_TEXTS if work.model.trimmed else LARGE),
+    best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=lambda work, slots: STACK[work.device],
     # Batch statistics forbid padding: only clients with equal batches meet.
     key=lambda work, plans: plans.lengths if work.model.batch_statistics else None,

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn.functional import avg_pool2d
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
@@ -27,11 +28,14 @@ from reproduce.declare.values import words
 from reproduce.errors import UserError
 from reproduce.models.count import Count
 from reproduce.models.lower import tensors
+from reproduce.models.model import Model
 from reproduce.models.network import Network
 from reproduce.models.sample import Sample
 from reproduce.streams import globally
 
 _LUCK = threading.Lock()  # torch's global generator is one for all threads
+
+_MINE = threading.local()  # modules of this thread: a call puts values into its module
 
 
 @cache
@@ -154,6 +158,19 @@ def both(model: Network, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[
         if wanted:
             return Through.apply(live, list(p), found, *p.values())  # type: ignore[no-any-return]
     return found[0].detach(), found[1].detach()
+
+
+def called(model: Model, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, ...]:
+    """What the module of a declared network makes of samples x [B, ...], as a function of the values `p`."""
+    mine, key = vars(_MINE).setdefault("modules", {}), (model, bool(ops.generators))
+    if key not in mine:
+        with torch.device("meta"):  # it has no values of its own
+            mine[key] = model.module().train(bool(ops.generators))
+    if not ops.generators:
+        return functional_call(mine[key], dict(p), x)  # type: ignore[no-any-return]
+    seed = int(torch.randint(2**62, (), generator=ops.generators[0], device=ops.generators[0].device))
+    with _LUCK, globally("module", seed % 2**32, seed >> 32):
+        return functional_call(mine[key], dict(p), x)  # type: ignore[no-any-return]
 
 
 def copied(model: Network, module: nn.Module, dtype: torch.dtype, device: torch.device) -> nn.Module:

@@ -10,8 +10,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 class Count:
-    """The operator set that only counts: activations are shapes (channels, height, width), (features,), or (tokens,
-    features).
+    """The operator set that only counts: activations are shapes (channels, height, width) or (features,).
 
     After a forward pass `layers` lists (layer, kind, output shape, parameters), and `macs` are the multiply-accumulates
     of one sample.
@@ -42,8 +41,7 @@ class Count:
         return self._layer(layer, "Conv2d", (outputs, *side), math.prod(side) * outputs * inputs * kernel**2)
 
     def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        outputs = math.prod(self.shapes.get(f"{layer}.bias", self.shapes[f"{layer}.weight"][:1]))
-        inputs = math.prod(self.shapes[f"{layer}.weight"]) // outputs
+        outputs, inputs = self.shapes[f"{layer}.weight"]
         if x[-1] != inputs or len(x) == 3:
             raise ValueError(f"{layer} takes {inputs} features but gets {x}")
         out = (*x[:-1], outputs)
@@ -64,26 +62,6 @@ class Count:
         (tokens,), (_, width) = x, self.shapes[f"{layer}.weight"]
         return self._layer(layer, "EmbeddingBag", (width,), tokens * width)
 
-    def trim(self, x: Any, padding: int) -> Any:
-        return x
-
-    def places(self, x: Any, padding: int) -> Any:
-        return x
-
-    def lookup(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        return self._layer(layer, "Embedding", (*x, self.shapes[f"{layer}.weight"][1]))
-
-    def shift(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        return self._layer(layer, "Embedding", x)
-
-    def attention(self, parts: Any, x: Any, padding: int, heads: int, dropout: float) -> Any:
-        tokens, width = parts[0]
-        self._layer("attention", "Attention", (heads, tokens, tokens), 2 * tokens * tokens * width)
-        return (tokens, width)
-
-    def first(self, x: Any) -> Any:
-        return x[1:]
-
     def each(self, x: Any, function: str) -> Any:
         return self._layer(function, function, x)
 
@@ -100,8 +78,6 @@ class Count:
 
     def dropout(self, x: Any, p: float) -> Any:
         return self._layer("dropout", "Dropout", x)
-
-    token_dropout = dropout
 
     def channel_dropout(self, x: Any, p: float) -> Any:
         return self._layer("dropout", "Dropout2d", x)

@@ -41,9 +41,8 @@ class Step:
 class Graph:
     """shapes: of the entries of the flat vector, in order; buffers: which of them are not trained.
 
-    steps: step i makes value i + 1; none for a module that runs by itself, because of `alone`: `whole` then makes value
-    1, the representation, and value 2, the logits. outputs: the values that are logits, those of the last exit last.
-    features: the value that is the representation.
+    steps: step i makes value i + 1; none for a module that runs by itself, because of `alone`. outputs: the values that
+    are logits, those of the last exit last. features: the value that is the representation.
     """
 
     shapes: Shapes
@@ -52,16 +51,12 @@ class Graph:
     outputs: tuple[int, ...] = ()
     features: int = 0
     alone: str = ""
-    whole: Callable[[Any, Mapping[str, Any], Any], tuple[Any, Any]] | None = None
 
     def run(self, ops: Any, p: Mapping[str, Any], values: Mapping[int, Any], wanted: Sequence[int]) -> list[Any]:
         """The `wanted` values of those that are given, by the operators `ops` on the parameters `p`.
 
         Nothing is computed that is not asked for, or kept longer than it is needed.
         """
-        if self.whole is not None:
-            made = (values[0], *self.whole(ops, p, values[0]))
-            return [made[i] for i in wanted]
         known, found = dict(values), {}
         for number, ended in self._plan(frozenset(known), tuple(wanted)):
             step = self.steps[number - 1]
@@ -125,6 +120,7 @@ class Graph:
             "steps": [astuple(step)[:4] for step in self.steps],
             "outputs": self.outputs,
             "features": self.features,
+            "alone": self.alone,
         }
 
     @staticmethod
@@ -132,7 +128,8 @@ class Graph:
         """The inverse of `said`."""
         steps = [Step(op, tuple(inputs), layer, tuple(map(tuple, rest))) for op, inputs, layer, rest in said["steps"]]
         shapes = {name: tuple(shape) for name, shape in said["shapes"].items()}
-        return Graph(shapes, frozenset(said["buffers"]), tuple(steps), tuple(said["outputs"]), said["features"])
+        outputs = tuple(said["outputs"])
+        return Graph(shapes, frozenset(said["buffers"]), tuple(steps), outputs, said["features"], said["alone"])
 
 
 def sources() -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
 
 from reproduce.vision import torchvision
@@ -120,17 +122,47 @@ def _classifier(features: int, hidden: int, classes: int) -> list[nn.Module]:
     return [*first, nn.Dropout(0.5), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes)]
 
 
-def roberta(net: RoBERTa) -> nn.Module:
-    """transformers' classifier of texts (fiarse, AG News); its output is a record with `logits`."""
-    import transformers
+class TextClassifier(nn.Module):
+    """transformers' classifier of texts (fiarse, AG News), by the names of its parts: of token ids [B, L] the features
+    [B, F] of the first token, and the logits of all exits."""
 
-    if net.width != 1:
-        raise ValueError("the library has no narrower form of RoBERTa")
-    config: Any = transformers.RobertaConfig
-    sizes = {"hidden_size": net.hidden, "num_attention_heads": net.heads, "num_hidden_layers": net.layers}
-    sizes |= {"intermediate_size": net.inner, "type_vocab_size": 1, "num_labels": net.classes}
-    drop = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), net.dropout)
-    texts = {"vocab_size": net.vocabulary, "max_position_embeddings": net.positions, "pad_token_id": net.padding}
-    return transformers.RobertaForSequenceClassification(
-        config(**sizes, **texts, **drop, layer_norm_eps=1e-5, attn_implementation="eager")
-    )
+    def __init__(self, net: RoBERTa) -> None:
+        import transformers
+
+        super().__init__()
+        head, hidden = net.kept(net.hidden // net.heads), net.kept(net.hidden)
+        sizes = {"hidden_size": hidden, "num_attention_heads": 1, "num_hidden_layers": max(net.classifiers)}
+        sizes |= {"intermediate_size": net.kept(net.inner), "type_vocab_size": 1, "num_labels": net.classes}
+        drop = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), net.dropout)
+        texts = {"vocab_size": net.vocabulary, "max_position_embeddings": net.positions, "pad_token_id": net.padding}
+        config: Any = transformers.RobertaConfig
+        whole: Any = transformers.RobertaForSequenceClassification(
+            config(**sizes, **texts, **drop, layer_norm_eps=1e-5, attn_implementation="eager")
+        )
+        for attention in (layer.attention for layer in whole.roberta.encoder.layer):
+            # The library's heads have hidden / heads places; narrower ones are rounded for themselves.
+            part, wide = attention.self, net.heads * head
+            part.num_attention_heads, part.attention_head_size, part.all_head_size = net.heads, head, wide
+            part.scaling = head**-0.5
+            part.query, part.key, part.value = (nn.Linear(hidden, wide) for _ in range(3))
+            attention.output.dense = nn.Linear(wide, hidden)
+        self.embeddings, self.encoder = whole.roberta.embeddings, whole.roberta.encoder
+        self.classifiers = net.classifiers
+        for name in self.classifiers.values():
+            self.add_module(name, copy.deepcopy(whole.classifier))
+        if net.scaled and net.width < 1:
+            for name, m in self.named_modules():
+                if isinstance(m, nn.Linear | nn.Embedding) and not name.endswith("out_proj"):
+                    m.register_forward_hook(lambda m, given, out: out / net.width)
+        self.roberta, self.padding = whole.roberta, net.padding
+
+    def forward(self, ids: Tensor) -> tuple[Tensor, ...]:
+        kept = ids != self.padding
+        # the columns at the end are cut that are nothing but padding
+        longest = max(1, int((kept * torch.arange(1, ids.shape[1] + 1, device=ids.device)).max()))
+        ids, kept = ids[:, :longest], kept[:, :longest]
+        types = torch.zeros_like(ids)
+        found = self.roberta(ids, kept.long(), types, output_hidden_states=True)
+        states = found.hidden_states  # embedded, and after each layer: [B, L, F]
+        logits = [getattr(self, name)(states[depth]) for depth, name in self.classifiers.items()]
+        return found.last_hidden_state[:, 0], *logits

@@ -28,9 +28,13 @@ class Tracer(fx.Tracer):
 
 
 def lowered(model: Model) -> Graph:
-    """The graph of a declared network; one without is an error of this package."""
+    """The graph of a declared network; one that is neither traced nor `untraced` is an error of this package."""
     with torch.device("meta"):
-        return lower(model.module())
+        module = model.module()
+    if model.untraced:
+        exits = range(max(1, len(model.exits)))
+        return Graph(*entries(module), outputs=tuple(2 + i for i in exits), features=1, alone=model.untraced)
+    return lower(module)
 
 
 def tensors(module: nn.Module) -> dict[str, Tensor]:

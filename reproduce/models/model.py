@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,8 +43,8 @@ class Model:
     """Is it a user's own, whose module says itself how it starts and may run by itself?"""
     embedding: ClassVar[str] = ""
     """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
-    trimmed: ClassVar[bool] = False
-    """Does the shape of what it computes follow from the values in a batch (texts cut to the longest of them)?"""
+    untraced: ClassVar[str] = ""
+    """Why its module, which gives the representation and the logits of all exits, has no graph; "" if it has one."""
 
     def module(self) -> Any:
         """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
@@ -74,6 +74,11 @@ class Model:
         return self.graph.shapes
 
     @property
+    def axes(self) -> Shapes:
+        """The same with axes apart of which a narrower form keeps the first indices each."""
+        return self.shapes
+
+    @property
     def kind(self) -> str:
         """What is known of it: "softmax" (one linear layer), "dense" (two, with ReLU between), "alone" (a module that
         only runs by itself), or "layers"."""
@@ -85,20 +90,31 @@ class Model:
 
     def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         """Logits of a batch: ops-specific activations in, [batch, classes] (or [clients, batch, classes]) out."""
-        return self.graph.run(ops, p, {0: x}, self.graph.outputs[-1:])[0]
+        return self._run(ops, p, x, self.graph.outputs[-1:])[0]
 
     def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         """The representation [batch, F] (or [clients, batch, F]) of a batch, which contrastive terms compare."""
-        return self.graph.run(ops, p, {0: x}, [self.graph.features])[0]
+        return self._run(ops, p, x, [self.graph.features])[0]
 
     def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
         """Representation and logits of a batch."""
-        z, logits = self.graph.run(ops, p, {0: x}, [self.graph.features, self.graph.outputs[-1]])
+        z, logits = self._run(ops, p, x, [self.graph.features, self.graph.outputs[-1]])
         return z, logits
 
     def exit_logits(self, ops: Any, p: Mapping[str, Any], x: Any) -> list[Any]:
         """Logits of all exits, the first exit's first."""
-        return self.graph.run(ops, p, {0: x}, self.graph.outputs)
+        return self._run(ops, p, x, self.graph.outputs)
+
+    def _run(self, ops: Any, p: Mapping[str, Any], x: Any, wanted: Sequence[int]) -> list[Any]:
+        """The `wanted` values of the graph; of a module that runs by itself the value 1 is the representation, and the
+        next are the logits of its exits."""
+        if not self.graph.alone:
+            return self.graph.run(ops, p, {0: x}, wanted)
+        from reproduce.models import alone
+
+        run: Any = alone.both if self.foreign else alone.called
+        made = (x, *run(self, ops, p, x))
+        return [made[i] for i in wanted]
 
     @property
     def batch_statistics(self) -> bool:
@@ -119,10 +135,6 @@ class Model:
     def is_stored(self, name: str) -> bool:
         """Is this tensor one of them?"""
         return False
-
-    def stored_shape(self, name: str) -> tuple[int, ...]:
-        """The shape that it is stored in."""
-        return self.shapes[name]
 
     @property
     def tokens(self) -> int:

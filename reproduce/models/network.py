@@ -6,8 +6,8 @@ import copy
 import inspect
 import pkgutil
 import sysconfig
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -82,12 +82,7 @@ class Network(Model):
 
     @property
     def graph(self) -> Graph:
-        found = _examined(self)
-        if not found.alone:
-            return found
-        from reproduce.models import alone
-
-        return replace(found, outputs=(2,), features=1, whole=partial(alone.both, self))
+        return _examined(self)
 
     def lonely(self, sample: tuple[int, ...]) -> str:
         from reproduce.models import alone

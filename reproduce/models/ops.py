@@ -1,8 +1,7 @@
 """Operator sets: one model definition serves one model (`One`) and a stack of models (`Stacked`).
 
-Axes: B batch, A models in the stack, H height, W width, L tokens. `One` holds images as [B, ch, H, W], features as
-[B, F] and texts as [B, L, F]; `Stacked` holds images as [B, A*ch, H, W] (grouped convolutions, one group per model),
-features as [A, B, F] and texts as [A, B, L, F].
+Axes: B batch, A models in the stack, H height, W width. `One` holds images as [B, ch, H, W] and features as [B, F];
+`Stacked` holds images as [B, A*ch, H, W] (grouped convolutions, one group per model) and features as [A, B, F].
 Images are channels-last: max-pooling and grouped convolutions are several times faster that way on the CPU.
 
 Dropout masks come from one generator per model and are drawn for the full batch size even when a batch is short, so
@@ -12,7 +11,6 @@ and batch normalisation uses its running statistics, where a model has them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,7 +41,6 @@ class One:
         self.batch = batch
         self.buffers: dict[str, Tensor] = {}
         self.own: dict[str, Any] = {}  # what a module that runs by itself keeps from step to step
-        self.lengths: list[int] = []  # of each model's longest text, after `trim`
 
     def images(self, x: Tensor) -> Tensor:
         """Samples [B, ch, H, W] -> the layout of this set."""
@@ -53,12 +50,8 @@ class One:
         return _conv(x, p[f"{layer}.weight"], p.get(f"{layer}.bias"), stride, padding)
 
     def linear(self, x: Tensor, p: Params, layer: str) -> Tensor:
-        """Features [..., inputs] -> [..., outputs].
-
-        The axes of the bias are the outputs, the weight's others the inputs: in attention heads and places.
-        """
-        weight, bias = p[f"{layer}.weight"], p.get(f"{layer}.bias")
-        return F.linear(x, weight) if bias is None else F.linear(x, weight.reshape(bias.numel(), -1), bias.flatten())
+        """Features [B, inputs] -> [B, outputs]."""
+        return F.linear(x, p[f"{layer}.weight"], p.get(f"{layer}.bias"))
 
     def norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
         """Batch normalisation: with the statistics of this batch in training and, if `p` has no running ones, always.
@@ -84,42 +77,6 @@ class One:
         """The mean [B, F] of the rows that the token ids [B, L] name; id 0 is padding and does not count."""
         total = F.embedding_bag(x, p[f"{layer}.weight"], mode="sum", padding_idx=0)
         return total / ((x != 0).sum(-1, keepdim=True) + 1e-6)
-
-    def trim(self, ids: Tensor, padding: int) -> Tensor:
-        """Token ids [..., L] without the columns at the end that are nothing but padding."""
-        last = (ids != padding) * torch.arange(1, ids.shape[-1] + 1, device=ids.device)
-        self.lengths = self._longest(last)
-        return ids[..., : max(self.lengths)]
-
-    def _longest(self, last: Tensor) -> list[int]:
-        return [int(last.max())]
-
-    def places(self, ids: Tensor, padding: int) -> Tensor:
-        """The places of tokens in their texts, counted from padding + 1; `padding` where there is none."""
-        kept = ids != padding
-        return kept.cumsum(-1) * kept + padding
-
-    def lookup(self, ids: Tensor, p: Params, layer: str) -> Tensor:
-        """The rows [..., L, F] that the ids [..., L] name."""
-        return F.embedding(ids, p[f"{layer}.weight"])
-
-    def shift(self, x: Tensor, p: Params, layer: str) -> Tensor:
-        """x + the only row of a table."""
-        return x + p[f"{layer}.weight"]
-
-    def attention(self, parts: Sequence[Tensor], ids: Tensor, padding: int, heads: int, dropout: float) -> Tensor:
-        """Scaled dot products of queries, keys and values [..., L, heads * D]; paddings are not attended to."""
-        q, k, v = (part.unflatten(-1, (heads, -1)).transpose(-2, -3) for part in parts)
-        scores = (q * (1 / math.sqrt(q.shape[-1]))) @ k.transpose(-1, -2)
-        lowest = torch.finfo(scores.dtype).min  # finite: a text without tokens has no NaN
-        shares = scores.masked_fill((ids == padding)[..., None, None, :], lowest).softmax(-1)
-        if dropout and self.generators:
-            shares = shares * self._kept(shares, (-1, -2), dropout)
-        return (shares @ v).transpose(-2, -3).flatten(-2)
-
-    def first(self, x: Tensor) -> Tensor:
-        """The features [..., F] of each text's first token."""
-        return x[..., 0, :]
 
     def each(self, x: Tensor, function: str) -> Tensor:
         """A function of single numbers, by its name in torch.nn.functional."""
@@ -164,27 +121,6 @@ class One:
     def channel_dropout(self, x: Tensor, p: float) -> Tensor:
         return x * self._keep(x.shape[0], (x.shape[1], 1, 1), p, x)[0] if self.generators else x
 
-    def token_dropout(self, x: Tensor, p: float) -> Tensor:
-        """Dropout of features [..., L, F] of texts."""
-        return x * self._kept(x, (-2,), p) if p and self.generators else x
-
-    def _kept(self, x: Tensor, axes: Sequence[int], p: float) -> Tensor:
-        """Masks for x [B, ...], scaled by 1/(1-p), drawn for the model's own longest text along `axes`.
-
-        A number takes 16 random bits; p is off by 1e-5 at most.
-        """
-        return self._drawn(0, x.shape, axes, p).to(x.dtype)[: x.shape[0]].mul_(1 / (1 - p))
-
-    def _drawn(self, model: int, shape: Sequence[int], axes: Sequence[int], p: float) -> Tensor:
-        """What one model keeps of a whole batch [batch, ...] of samples like those of x [b, ...]."""
-        size = [self.batch, *shape[1:]]
-        for axis in axes:
-            size[axis] = self.lengths[model]
-        generator = self.generators[model]
-        words = torch.empty(-(-math.prod(size) // 4), dtype=torch.int64, device=generator.device)
-        words.random_(-(2**63), None, generator=generator)
-        return (words.view(torch.int16)[: math.prod(size)] >= round(p * 2**16) - 2**15).view(size)
-
     def _keep(self, b: int, shape: Sequence[int], p: float, like: Tensor) -> Tensor:
         """Masks [models, b, *shape], scaled by 1/(1-p); one draw per model, everything else for all at once."""
         draws = torch.empty((len(self.generators), self.batch, *shape), device=self.generators[0].device)
@@ -217,12 +153,8 @@ class Stacked(One):
         return _conv(x, weight, None if bias is None else bias.flatten(), stride, padding, self.models)
 
     def linear(self, x: Tensor, p: Params, layer: str) -> Tensor:
-        if f"{layer}.bias" not in p:
-            return torch.bmm(x, p[f"{layer}.weight"].transpose(1, 2))
-        bias = p[f"{layer}.bias"].flatten(1)
-        weight = p[f"{layer}.weight"].reshape(*bias.shape, -1)
-        y = torch.baddbmm(bias.unsqueeze(1), x.flatten(1, -2), weight.transpose(1, 2))
-        return y.view(*x.shape[:-1], -1)
+        weight, bias = p[f"{layer}.weight"].transpose(1, 2), p.get(f"{layer}.bias")
+        return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
 
     def layer_norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
         shape = (len(x), *[1] * (x.dim() - 2), x.shape[-1])
@@ -242,17 +174,6 @@ class Stacked(One):
         )
         return total.view(*x.shape[:2], -1) / (kept.sum(-1, keepdim=True) + 1e-6)
 
-    def _longest(self, last: Tensor) -> list[int]:
-        return last.flatten(1).amax(1).tolist()
-
-    def lookup(self, ids: Tensor, p: Params, layer: str) -> Tensor:
-        weight = p[f"{layer}.weight"]
-        first = torch.arange(len(weight), device=ids.device).view(-1, 1, 1) * weight.shape[1]
-        return F.embedding(ids + first, weight.flatten(0, 1))
-
-    def shift(self, x: Tensor, p: Params, layer: str) -> Tensor:
-        return x + p[f"{layer}.weight"].unsqueeze(1)
-
     def flatten(self, x: Tensor) -> Tensor:
         if x.dim() == 3:
             return x
@@ -270,13 +191,6 @@ class Stacked(One):
             return x
         keep = self._keep(x.shape[0], (x.shape[1] // self.models, 1, 1), p, x)
         return x * keep.transpose(0, 1).flatten(1, 2)
-
-    def _kept(self, x: Tensor, axes: Sequence[int], p: float) -> Tensor:
-        masks = torch.zeros_like(x, requires_grad=False)
-        for model, mask in enumerate(masks):
-            drawn = self._drawn(model, x.shape[1:], axes, p)
-            mask[tuple(map(slice, drawn.shape))] = drawn[: len(mask)]
-        return masks.mul_(1 / (1 - p))
 
     def losses(self, logits: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
         """Sum over models of the batch's mean loss; `weight` [A, B] replaces 1/B where batches are padded."""

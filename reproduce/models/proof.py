@@ -37,7 +37,7 @@ def examined(model: Network) -> Graph:
     if said := _unfit(module):
         raise UserError(f"the network {model.make} cannot be trained: {said}")
     if model.sample is None:
-        return Graph(*entries(module), alone="nothing is known of its samples")
+        return _by_itself(module, "nothing is known of its samples")
     (first, memory), (again, _) = (_outcome(model, made) for made in (module, model.module(0)))
     if not all(torch.allclose(a, b, 0, 0, equal_nan=True) for a, b in zip(first, again, strict=True)):
         raise UserError(
@@ -58,7 +58,11 @@ def examined(model: Network) -> Graph:
         why = str(error)
     except Exception as error:  # a call as nobody has foreseen it
         why = f"it is written in another way ({type(error).__name__}: {error})"
-    return Graph(*entries(module), alone=why or "what torch.fx makes of it computes something else")
+    return _by_itself(module, why or "what torch.fx makes of it computes something else")
+
+
+def _by_itself(module: nn.Module, why: str) -> Graph:
+    return Graph(*entries(module), outputs=(2,), features=1, alone=why)
 
 
 def _warn_squeezed(model: Network, module: nn.Module) -> None:

@@ -1,32 +1,18 @@
-"""RoBERTa (Liu et al., 2019) as a classifier of texts (fiarse, AG News).
+"""RoBERTa (Liu et al., 2019) as a classifier of texts (fiarse, AG News): `transformers`' own, with early exits.
 
-It is `RobertaForSequenceClassification` of the library `transformers`, which torch.fx cannot trace: written over the
-operators, it trains in stacks and narrower, which the library's module does not (tests/test_roberta.py compares them).
-
-Parameters are named as in the library `transformers`, without its prefix `roberta.`. Those of attention keep their
-heads as an axis of their own: queries, keys and values are [heads, places in a head, hidden], so that a narrower
-network has the first places of every head.
+torch.fx cannot trace it, so that it runs by itself, one client at a time. Parameters are named as in the library,
+without its prefix `roberta.`.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
-from reproduce.models.count import Shapes
+from reproduce.models.count import Count, Shapes
 from reproduce.models.declared import ascending, floor
 from reproduce.models.model import Initial, Model
-
-SPREAD = 0.02
-"""Standard deviation of initial weights."""
-
-
-def _pair(layer: str, *weight: int, outputs: int = 1) -> Shapes:
-    """Shapes of the weight and the bias of a layer; `outputs` axes of the weight are its outputs."""
-    return {f"{layer}.weight": weight, f"{layer}.bias": weight[:outputs]}
 
 
 @dataclass(frozen=True)
@@ -53,12 +39,9 @@ class RoBERTa(Model):
     init: Literal["random", "roberta-base"] = "random"
     width: float = 1.0
     scaled: bool = True
-    make = "reproduce.models.library:roberta"
-    kind = "layers"
+    make = "reproduce.models.library:TextClassifier"
+    untraced = "torch.fx cannot trace it"
     batch_statistics = False
-    trimmed = True
-    buffers = frozenset()
-    parts = ()
 
     def __post_init__(self) -> None:
         if self.hidden % self.heads:
@@ -85,13 +68,6 @@ class RoBERTa(Model):
     def is_stored(self, name: str) -> bool:
         return bool(self.pretrained) and name.startswith(("embeddings", "encoder"))
 
-    def stored_shape(self, name: str) -> tuple[int, ...]:
-        """There the heads are not an axis of their own."""
-        shape = self.shapes[name]
-        if ".self." in name:
-            return (math.prod(shape[:2]), *shape[2:])
-        return (shape[0], math.prod(shape[1:])) if len(shape) > 1 else shape
-
     def narrowed(self, width: float, scale: bool = True) -> RoBERTa:
         return replace(self, width=width, scaled=scale)
 
@@ -103,27 +79,22 @@ class RoBERTa(Model):
         return math.ceil(self.width * units - 1e-9)
 
     @property
-    def shapes(self) -> Shapes:
-        f = self.kept(self.hidden)
-        tables = {"word": self.vocabulary, "position": self.positions, "token_type": 1}
-        shapes: Shapes = {f"embeddings.{name}_embeddings.weight": (rows, f) for name, rows in tables.items()}
-        shapes |= _pair("embeddings.LayerNorm", f)
-        for i in range(self.layers):
-            shapes |= self._layer_shapes(f"encoder.layer.{i}", f)
-        return shapes | self._classifier_shapes("classifier")
+    def classifiers(self) -> dict[int, str]:
+        """After how many encoder layers there is a classifier, and its name."""
+        return {self.layers: "classifier"}
 
-    def _layer_shapes(self, layer: str, f: int) -> Shapes:
-        head, inner = (self.heads, self.kept(self.hidden // self.heads)), self.kept(self.inner)
-        shapes: Shapes = {}
-        for part in ("query", "key", "value"):
-            shapes |= _pair(f"{layer}.attention.self.{part}", *head, f, outputs=2)
-        shapes |= _pair(f"{layer}.attention.output.dense", f, *head) | _pair(f"{layer}.attention.output.LayerNorm", f)
-        shapes |= _pair(f"{layer}.intermediate.dense", inner, f) | _pair(f"{layer}.output.dense", f, inner)
-        return shapes | _pair(f"{layer}.output.LayerNorm", f)
+    @property
+    def axes(self) -> Shapes:
+        """Queries, keys and values are [heads, places in a head, hidden]: of every head the first places are kept."""
 
-    def _classifier_shapes(self, name: str) -> Shapes:
-        f = self.kept(self.hidden)
-        return _pair(f"{name}.dense", f, f) | _pair(f"{name}.out_proj", self.classes, f)
+        def split(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+            if ".self." in name:
+                return (self.heads, shape[0] // self.heads, *shape[1:])
+            if name.endswith("attention.output.dense.weight"):
+                return (shape[0], self.heads, shape[1] // self.heads)
+            return shape
+
+        return {name: split(name, shape) for name, shape in self.shapes.items()}
 
     @property
     def maskable(self) -> tuple[str, ...]:
@@ -137,56 +108,17 @@ class RoBERTa(Model):
         """Normal with deviation 0.02; biases 0, normalisation 1 and 0."""
         if name.endswith("bias"):
             return Initial("constant", 0.0)
-        return Initial("constant", 1.0) if "LayerNorm" in name else Initial("normal", SPREAD)
+        return Initial("constant", 1.0) if "LayerNorm" in name else Initial("normal", 0.02)
 
-    def activations(self, ops: Any, p: Mapping[str, Any], x: Any) -> Iterator[Any]:
-        """The features [batch, L, F] that leave each encoder layer."""
-        x = ops.trim(x, self.padding)  # [batch, L], L the tokens of the longest text
-        z = ops.lookup(x, p, "embeddings.word_embeddings")  # [batch, L, F]
-        z = ops.add(z, ops.lookup(ops.places(x, self.padding), p, "embeddings.position_embeddings"))
-        z = self._scaled(ops, ops.shift(z, p, "embeddings.token_type_embeddings"))
-        z = ops.token_dropout(ops.layer_norm(z, p, "embeddings.LayerNorm"), self.dropout)
-        for i in range(self.layers):
-            z = self._layer(ops, p, x, z, f"encoder.layer.{i}")
-            yield z
-
-    def _layer(self, ops: Any, p: Mapping[str, Any], x: Any, z: Any, layer: str) -> Any:
-        # z <- LN(z + W_o softmax(Q K' / sqrt(d)) V); Q, K, V: [batch, L, heads * d]
-        parts = [self._linear(ops, p, z, f"{layer}.attention.self.{part}") for part in ("query", "key", "value")]
-        a = ops.attention(parts, x, self.padding, self.heads, self.dropout)
-        a = self._linear(ops, p, a, f"{layer}.attention.output.dense")
-        z = ops.layer_norm(ops.add(ops.token_dropout(a, self.dropout), z), p, f"{layer}.attention.output.LayerNorm")
-        # z <- LN(z + W_2 gelu(W_1 z)); W_1 z: [batch, L, inner]
-        a = ops.each(self._linear(ops, p, z, f"{layer}.intermediate.dense"), "gelu")
-        a = ops.token_dropout(self._linear(ops, p, a, f"{layer}.output.dense"), self.dropout)
-        return ops.layer_norm(ops.add(a, z), p, f"{layer}.output.LayerNorm")
-
-    def _linear(self, ops: Any, p: Mapping[str, Any], x: Any, layer: str) -> Any:
-        return self._scaled(ops, ops.linear(x, p, layer))
-
-    def _scaled(self, ops: Any, x: Any) -> Any:
-        return ops.scale(x, 1 / self.width) if self.scaled and self.width < 1 else x
-
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        last = x
-        for z in self.activations(ops, p, x):
-            last = z  # the others may be forgotten
-        return ops.first(last)
-
-    def classify(self, ops: Any, p: Mapping[str, Any], z: Any, name: str) -> Any:
-        """Logits of features [batch, F] by the classifier of that name."""
-        z = ops.each(self._linear(ops, p, ops.dropout(z, self.dropout), f"{name}.dense"), "tanh")
-        return ops.linear(ops.dropout(z, self.dropout), p, f"{name}.out_proj")
-
-    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
-        return self.classify(ops, p, z, "classifier")
-
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        return self.head(ops, p, self.encode(ops, p, x))
-
-    def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
-        z = self.encode(ops, p, x)
-        return z, self.head(ops, p, z)
+    def cost(self, sample: tuple[int, ...]) -> Count:
+        """Of L tokens: the encoder's matrices for each, its products Q K' and S V for each pair, and the heads once."""
+        count, (tokens,) = Count(dict(self.shapes)), sample
+        matrices = {n: math.prod(s) for n, s in self.shapes.items() if len(s) == 2 and not n.startswith("embeddings")}
+        count.macs = sum(size * (tokens if n.startswith("encoder") else 1) for n, size in matrices.items())
+        queries = [s[0] for n, s in self.shapes.items() if n.endswith("query.bias")]  # heads * places in each layer
+        count.macs += sum(2 * tokens**2 * size for size in queries)
+        count.layers = [("out_proj", "Linear", (self.classes,), 0)]
+        return count
 
 
 @dataclass(frozen=True)
@@ -212,27 +144,5 @@ class EarlyExitsRoBERTa(RoBERTa):
         return floor(self.width, units)
 
     @property
-    def shapes(self) -> Shapes:
-        later = tuple(f"encoder.layer.{i}." for i in range(self.exits[-1], self.layers))
-        body = {n: s for n, s in super().shapes.items() if not n.startswith((*later, "classifier."))}
-        for depth in self.exits:
-            body |= self._classifier_shapes(self.classifier(depth))
-        return body
-
-    def classifier(self, depth: int) -> str:
-        """The name of the classifier after so many layers."""
-        return "classifier" if depth == self.layers else f"exit{depth}"
-
-    def activations(self, ops: Any, p: Mapping[str, Any], x: Any) -> Iterator[Any]:
-        return itertools.islice(super().activations(ops, p, x), self.exits[-1])
-
-    def exit_logits(self, ops: Any, p: Mapping[str, Any], x: Any) -> list[Any]:
-        """Logits of all exits, the first exit's first."""
-        return [
-            self.classify(ops, p, ops.first(z), self.classifier(depth))
-            for depth, z in enumerate(self.activations(ops, p, x), start=1)
-            if depth in self.exits
-        ]
-
-    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
-        return self.classify(ops, p, z, self.classifier(self.exits[-1]))
+    def classifiers(self) -> dict[int, str]:
+        return {depth: "classifier" if depth == self.layers else f"exit{depth}" for depth in self.exits}
