@@ -16,7 +16,7 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -190,6 +190,11 @@ def read_yaml(path: Path) -> Any:
         raise UserError(f"{path} is not text in UTF-8 (byte {error.start}): save it in that encoding") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def record(needed: Iterable[str] = (), /, **properties: Any) -> dict[str, Any]:
+    """The JSON Schema of an object with these properties, those `needed` among them, and no others."""
+    return {"type": "object", "properties": properties, "required": [*needed], "additionalProperties": False}
 
 
 def mismatch(value: Any, schema: dict[str, Any]) -> str:

@@ -10,14 +10,14 @@ names the file, the entry and the field.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
-from reproduce.files import read_yaml
+from reproduce.files import mismatch, read_yaml, record
 from reproduce.pages.quotes import Cells, cells, lead, played
 from reproduce.report.metrics import Reading
 from reproduce.text import markdown
@@ -142,87 +142,58 @@ class Register:
         return sum(bool(c.others) for c in self.choices) - self.measured
 
 
+TEXT = {"type": "string", "pattern": r"\S"}
+SIDE = {"type": "object", "properties": {"read": record((), **{f.name: {} for f in fields(Reading)})}}
+EFFECT = record(
+    ("what", "cells", "a", "b"), what=TEXT, cells={"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]},
+    a=SIDE, b=SIDE, where=SIDE, unit={"type": "string"}, digits={"type": "integer"},
+)  # fmt: skip
+OPTION = {
+    "anyOf": [
+        {"enum": [NOT_RUN, AS_RUN]},
+        record(("known",), known=TEXT),
+        {"type": "array", "items": EFFECT, "minItems": 1},
+    ]
+}
+CHOICE = record(
+    ("open", "paper", "options", "run", "why"), **{key: TEXT for key in ("open", "paper", "run", "why", "code")},
+    options={"type": "object", "minProperties": 2, "additionalProperties": OPTION},
+)  # fmt: skip
+REGISTER = record(
+    ("code", "answers", "choices"), code=TEXT, answers=record(QUESTIONS, **{question: TEXT for question in QUESTIONS}),
+    choices={"type": "array", "items": CHOICE, "minItems": 1},
+)  # fmt: skip
+
+
 def register(paper: str, papers: Path = PACKAGE / "papers") -> Register:
     """The register of a paper. UserError if it is not as this module says."""
     file = papers / paper / "open_choices.yaml"
-    where = f"reproduce/papers/{paper}/{file.name}"
-    raw = _mapping(read_yaml(file), where, needed=("code", "answers", "choices"))
-    answers = _mapping(raw["answers"], f"{where}, answers", needed=QUESTIONS)
-    code = _text(raw["code"], f"{where}, code")
-    for question, answer in answers.items():
-        _text(answer, f"{where}, answers, {question}")
-    if not isinstance(raw["choices"], list) or not raw["choices"]:
-        raise UserError(f"{where}: choices must be a list")
-    choices = [_choice(entry, f"{where}, choice {i}") for i, entry in enumerate(raw["choices"], 1)]
-    return Register(paper, code, answers, choices)
+    raw, where = read_yaml(file), f"reproduce/papers/{paper}/{file.name}"
+    if said := mismatch(raw, REGISTER):
+        raise UserError(f"{where}, {said}")
+    return Register(paper, raw["code"], raw["answers"], [_choice(entry, where) for entry in raw["choices"]])
 
 
-def _choice(raw: Any, where: str) -> OpenChoice:
-    if isinstance(raw, dict) and isinstance(raw.get("open"), str):
-        where = f"{where} ({raw['open']})"
-    raw = _mapping(raw, where, needed=("open", "paper", "options", "run", "why"), more=("code",))
-    for name in ("open", "paper", "run", "why", "code"):
-        if name in raw:
-            _text(raw[name], f"{where}, {name}")
-    options = raw["options"]
-    if not isinstance(options, dict) or len(options) < 2:
-        raise UserError(f"{where}: options must be a mapping with two options at least")
-    if raw["run"] not in options:
-        raise UserError(f"{where}: {unknown('option', raw['run'], map(str, options))}")
-    found: dict[str, tuple[Effect, ...]] = {}
-    for name, effects in options.items():
-        here = f"{where}, option '{_text(name, where)}'"
-        if effects == (AS_RUN if name == raw["run"] else NOT_RUN):
+def _choice(raw: Mapping[str, Any], where: str) -> OpenChoice:
+    where, found = f"{where}, choice '{raw['open']}'", dict[str, tuple[Effect, ...]]()
+    if raw["run"] not in raw["options"]:
+        raise UserError(f"{where}: {unknown('option', raw['run'], map(str, raw['options']))}")
+    for name, effects in raw["options"].items():
+        if isinstance(effects, str):
             found[name] = ()
         elif isinstance(effects, dict):
-            known = _mapping(effects, here, needed=("known",))["known"]
-            found[name] = (Effect(_text(known, f"{here}, known")),)
-        elif isinstance(effects, list) and effects:
-            found[name] = tuple(_effect(effect, here) for effect in effects)
+            found[name] = (Effect(effects["known"]),)
         else:
-            word = AS_RUN if name == raw["run"] else NOT_RUN
-            raise UserError(f"{here} must be '{word}', a list of effects or what is known of it")
+            found[name] = tuple(_effect(effect, f"{where}, option '{name}'") for effect in effects)
     return OpenChoice(**{**raw, "options": found})
 
 
-def _effect(raw: Any, where: str) -> Effect:
-    raw = _mapping(raw, where, needed=("what", "cells", "a", "b"), more=("where", "unit", "digits"))
-    artifacts = raw["cells"] if isinstance(raw["cells"], list) else [raw["cells"]]
-    for name, text in (("what", raw["what"]), *(("cells", artifact) for artifact in artifacts)):
-        _text(text, f"{where}, {name}")
-    if not isinstance(raw.get("unit", ""), str):
-        raise UserError(f"{where}: unit must be a text")
-    for side in ("where", "a", "b"):
-        if not isinstance(raw.get(side, {}), dict):
-            raise UserError(f"{where}: {side} must be a mapping from columns to values")
-        if "read" in raw.get(side, {}):
-            _mapping(raw[side]["read"], f"{where}, {side}, read", needed=(), more=[f.name for f in fields(Reading)])
-    if type(raw.get("digits", 1)) is not int:
-        raise UserError(f"{where}: digits must be a whole number")
-    made = Effect(**{**raw, "cells": tuple(artifacts)})
+def _effect(raw: Mapping[str, Any], where: str) -> Effect:
+    made = Effect(**{**raw, "cells": tuple([raw["cells"]] if isinstance(raw["cells"], str) else raw["cells"])})
     try:
         return replace(made, numbers={artifact: _number(made, artifact) for artifact in made.cells})
     except UserError as error:
         raise UserError(f"{where}, effect '{made.what}': {' '.join(str(error).split())}") from error
-
-
-def _mapping(raw: Any, where: str, needed: Iterable[str], more: Iterable[str] = ()) -> dict[str, Any]:
-    """`raw`, a mapping with all fields that are needed, and no others but `more`."""
-    if not isinstance(raw, dict):
-        raise UserError(f"{where} must be a mapping")
-    for key in raw:
-        if key not in (*needed, *more):
-            raise UserError(f"{where}: {unknown('field', str(key), [*needed, *more])}")
-    for key in needed:
-        if key not in raw:
-            raise UserError(f"{where}: the field '{key}' is missing")
-    return raw
-
-
-def _text(raw: Any, where: str) -> str:
-    if not isinstance(raw, str) or not raw.strip():
-        raise UserError(f"{where} must be a text (in quotes, if it looks like a number)")
-    return raw
 
 
 def effect_text(effects: Sequence[Effect], usual: str = "") -> str:

@@ -15,10 +15,11 @@ import pandas as pd
 
 from reproduce.play import scores
 from reproduce.play.names import NAMES
-from reproduce.play.written import number, span, table
+from reproduce.play.written import number, span
 from reproduce.report import figures
 from reproduce.report.looks import BLUE, DARK, GREY, VERMILLION
 from reproduce.report.names import pretty
+from reproduce.text import markdown as grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,8 +104,9 @@ def markdown(found: pd.DataFrame) -> list[str]:
     if any(c["edge"] for c in matrix.cells.values()):
         said.append(f"{EDGE} The best rate is the first or the last of its grid: another one may be better.")
     said += [*judged(matrix), *(f"({number}) {reason}." for reason, number in matrix.reasons.items())]
+    head = ["algorithm", *matrix.benchmarks, "mean rank (benchmarks)"]
     return [
-        *table(["algorithm", *matrix.benchmarks, "mean rank (benchmarks)"], lines),
+        *grid(head, lines, ":" + "-" * (len(head) - 1)).split("\n"),
         "",
         *(f"- {line}" for line in said),
     ]

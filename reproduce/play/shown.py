@@ -13,10 +13,11 @@ from reproduce import files
 from reproduce.play import across
 from reproduce.play.match import Match
 from reproduce.play.scores import summary
-from reproduce.play.written import number, span, table
+from reproduce.play.written import number, span
 from reproduce.report import around, captions, figures
 from reproduce.report.entries import scale_line
 from reproduce.text import counted, named_seeds
+from reproduce.text import markdown as grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +58,7 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
             "",
             f"{benchmark.declared}. {_substitute(benchmark)}".strip(),
             "",
-            *(table(head, mine) if mine else ["Not trained."]),
+            grid(head, mine, ":" + "-" * (len(head) - 1)) if mine else "Not trained.",
             "",
         ]
     return "\n".join([*out, *(f"- {note}" for note in notes(match))]) + "\n"
@@ -77,9 +78,9 @@ def notes(match: Match) -> list[str]:
         f"to {references}, paired by seed.",
     ]
     if match.tune:
-        grid = ", ".join(f"{f:g}" for f in match.factors)
+        rates = ", ".join(f"{f:g}" for f in match.factors)
         found.append(
-            f"Rates: the best of {len(match.factors)} ({grid} times the declared one) on seeds "
+            f"Rates: the best of {len(match.factors)} ({rates} times the declared one) on seeds "
             f"{', '.join(map(str, match.tuning_seeds))}, by the same number."
         )
         found += across.judged(across.Matrix(summary(match.frame())))

@@ -1,10 +1,9 @@
-"""Numbers as they are written: seeds and grids on the command line; numbers, intervals and tables in print."""
+"""Numbers as they are written: seeds and grids on the command line; numbers and intervals in print."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 
 from reproduce.errors import UserError
 
@@ -45,10 +44,3 @@ def number(value: float) -> str:
 def span(low: float, high: float) -> str:
     """An interval, "" without one."""
     return "" if math.isnan(low) else f"{number(low)} to {number(high)}"
-
-
-def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a Markdown table; all columns but the first are flush right."""
-    rule = "|" + "|".join([" :--- ", *[" ---: "] * (len(head) - 1)]) + "|"
-    rows = (f"| {' | '.join(c.replace('|', ' ') for c in line)} |" for line in lines)
-    return [f"| {' | '.join(head)} |", rule, *rows]

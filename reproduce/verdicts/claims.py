@@ -14,7 +14,7 @@ from typing import Any
 
 from reproduce.declare.experiment import PACKAGE, SCALES
 from reproduce.errors import UserError, unknown
-from reproduce.files import mismatch, read_yaml
+from reproduce.files import mismatch, read_yaml, record
 from reproduce.verdicts.checks import FORMS, NUMBERS, Check, form_of, listed, merged, parts, spelled
 
 PRINTED = "printed"
@@ -199,11 +199,6 @@ def _ranks(check: Check, form: str) -> bool:
 # --- the schema (JSON Schema) -----------------------------------------------------------------------------------------
 
 
-def _record(needed: Any = "", **properties: Any) -> dict[str, Any]:
-    """An object of these properties, those `needed` (words) among them."""
-    return {"type": "object", "properties": properties, "required": needed.split(), "additionalProperties": False}
-
-
 def _several(item: Any, least: int = 1) -> dict[str, Any]:
     return {"type": "array", "items": item, "minItems": least}
 
@@ -214,15 +209,16 @@ NUMBER: Schema = {"type": "number"}
 VALUE: Schema = {"type": ["string", "number", "boolean"]}
 COLUMNS: Schema = {"anyOf": [TEXT, _several(TEXT)]}
 VALUES: Schema = {"anyOf": [VALUE, _several(VALUE)]}
-BEST = _record(best_of=VALUES, worst_of=VALUES, mean_of=VALUES) | {"minProperties": 1, "maxProperties": 1}
+BEST = record(best_of=VALUES, worst_of=VALUES, mean_of=VALUES) | {"minProperties": 1, "maxProperties": 1}
 OPERAND: Schema = {"anyOf": [VALUE, BEST]}
 OPERANDS: Schema = {"anyOf": [VALUE, BEST, _several(OPERAND)]}
-RANGE = _record(min=NUMBER, max=NUMBER, **{"not": VALUES})
-BOUND: Schema = {"anyOf": [NUMBER, _record("ratio", ratio={"type": "number", "exclusiveMinimum": 0})]}
+RANGE = record(min=NUMBER, max=NUMBER, **{"not": VALUES})
+BOUND: Schema = {"anyOf": [NUMBER, record(("ratio",), ratio={"type": "number", "exclusiveMinimum": 0})]}
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
-FRACTION = _record("fraction", fraction={"anyOf": [SHARE, _several(SHARE, 2) | {"maxItems": 2}]})
+FRACTION = record(("fraction",), fraction={"anyOf": [SHARE, _several(SHARE, 2) | {"maxItems": 2}]})
 OPERATOR: Schema = {"type": "string", "pattern": r"^((<=|>=|==|<|>) *-?[0-9.]+(e-?[0-9]+)?|unreached|absent)$"}
-CHECK = _record(
+ONE_OF = record(("one_of",), one_of=_several(NUMBER))
+CHECK = record(
     **{"metric": COLUMNS, "with": _several(TEXT), "over": TEXT, "values": _several(VALUE)},
     **{"for": {"additionalProperties": {"anyOf": [VALUE, _several(VALUE), RANGE]}}},
     **{key: COLUMNS for key in ("mean_over", "sum_over", "unpaired", "per")},
@@ -232,27 +228,31 @@ CHECK = _record(
     **{key: _several(OPERAND, 2) for key in ("order", "equal", "transfer")},
     trend={"enum": ["increasing", "decreasing"]},
     direction={"enum": ["higher", "lower"]},
-    gap=_record("of minus", of=OPERANDS, minus=OPERANDS, over=TEXT),
-    ratio=_record("of to", of=OPERANDS, to=OPERANDS, over=TEXT),
+    gap=record(("of", "minus"), of=OPERANDS, minus=OPERANDS, over=TEXT),
+    ratio=record(("of", "to"), of=OPERANDS, to=OPERANDS, over=TEXT),
     quantifier={"anyOf": [{"enum": ["all", "any", "mean"]}, FRACTION]},
-    **{"is": {"anyOf": [OPERATOR, _several(NUMBER, 2) | {"maxItems": 2}, _record("one_of", one_of=_several(NUMBER))]}},
+    **{
+        "is": {"anyOf": [OPERATOR, _several(NUMBER, 2) | {"maxItems": 2}, record(("one_of",), one_of=_several(NUMBER))]}
+    },
     all_of=_several({"$ref": "#/$defs/change"}),
 )
 CHANGE: Schema = {"$ref": "#/$defs/change"}
 READING: Schema = {**CHECK, "properties": {**CHECK["properties"], "at": {"additionalProperties": CHANGE}}}
-CLAIM = _record(
-    "id artifact statement where check",
+CLAIM = record(
+    ("id", "artifact", "statement", "where", "check"),
     **{key: TEXT for key in ("id", "artifact", "statement", "where", "note")},
     check=CHANGE,
     at={"propertyNames": {"enum": [*SCALES, PRINTED]}, "additionalProperties": CHANGE},
     scales=_several({"enum": [*SCALES]}) | {"uniqueItems": True},
-    unasked=_record(**{scale: TEXT for scale in ASKED}),
-    looks=_record(**{scale: {"type": "integer", "minimum": 2} for scale in ASKED}),
+    unasked=record(**{scale: TEXT for scale in ASKED}),
+    looks=record(**{scale: {"type": "integer", "minimum": 2} for scale in ASKED}),
     ours=_several({"enum": [*NUMBERS]}),
     printed={"enum": ["holds", "fails", "na"]},
     rests_on={"const": "construction"},
-    readings=_record("about under", about=TEXT, under={"additionalProperties": READING, "minProperties": 2}),
+    readings=record(("about", "under"), about=TEXT, under={"additionalProperties": READING, "minProperties": 2}),
 ) | {"$defs": {"change": CHECK}}
 BETTER: Schema = {"enum": ["higher", "lower", "none"]}
-METRIC = _record("unit better text", unit=TEXT, better=BETTER, text=TEXT, point={"type": "boolean"})
-FILE = _record("paper metrics claims", paper=TEXT, metrics={"additionalProperties": METRIC}, claims={"type": "array"})
+METRIC = record(("unit", "better", "text"), unit=TEXT, better=BETTER, text=TEXT, point={"type": "boolean"})
+FILE = record(
+    ("paper", "metrics", "claims"), paper=TEXT, metrics={"additionalProperties": METRIC}, claims={"type": "array"}
+)
