@@ -108,9 +108,9 @@ def alone(model: Model, batches: Batches, clients: int = 2, train: int = 40, tes
 
 
 def test_where_layers_normalise_one_pixel() -> None:
-    assert RUNNING.lonely((3, 8, 8)) == "layer2.0.bn1"
-    assert STATIC.lonely((3, 8, 8)).startswith("layer4")
-    assert RUNNING.lonely((3, 64, 64)) == LARGER.lonely((3, 8, 8)) == ""
+    assert RUNNING.needs_batch((3, 8, 8)) == "layer2.0.bn1"
+    assert STATIC.needs_batch((3, 8, 8)).startswith("layer4")
+    assert RUNNING.needs_batch((3, 64, 64)) == LARGER.needs_batch((3, 8, 8)) == ""
 
 
 @pytest.mark.parametrize("model", [RUNNING, STATIC], ids=lambda m: type(m).__name__)
@@ -162,7 +162,7 @@ def test_no_declared_network_is_left_with_one_sample() -> None:
     for scale in SCALES:
         for e in (e for j in plan.jobs(scale) for e in j.experiments if isinstance(e.problem, Classification)):
             p = e.problem
-            if p.model.batch_statistics and p.model.lonely(p.sample.shape):
+            if p.model.batch_statistics and p.model.needs_batch(p.sample.shape):
                 found[p.data, p.partition, p.clients, p.batches] = p
     assert {data for data, *_ in found} == {"cifar10", "cifar100"}
     for data, partition, clients, batches in found:

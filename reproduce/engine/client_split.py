@@ -52,9 +52,9 @@ class ClassificationSplit:
         self.test_indices: list[Indices] | None = None
         if problem.test_partition:
             self.test_indices = parts_of(problem, split_seed, device_data.labels, device_data.test_labels)
-        for client, n in enumerate(self.samples.tolist()) if self._lonely else ():
+        for client, n in enumerate(self.samples.tolist()) if self._needs_batch else ():
             if n and problem.batches.least(n) == 1:
-                raise self._alone(client)
+                raise self._single_sample(client)
 
     @cached_property
     def name(self) -> bytes:
@@ -106,8 +106,8 @@ class ClassificationSplit:
         if not self.own_batches:
             return batches.plan(mine, steps, *key)
         plan = planned(batches, mine, steps, *key)
-        if self._lonely and (plan >= 0).sum(1).min() == 1:
-            raise self._alone(client)
+        if self._needs_batch and (plan >= 0).sum(1).min() == 1:
+            raise self._single_sample(client)
         return plan
 
     def first_pass(self, client: int, steps: int, offset: int) -> int:
@@ -125,8 +125,10 @@ class ClassificationSplit:
 
         Zero for a client without samples, whose weight is 0.
         """
-        if request.batch == 1 and self._lonely and not self.problem.model.buffers:
-            raise UserError(f"no gradient of a single sample goes through {self._lonely} of the network: ask for more")
+        if request.batch == 1 and self._needs_batch and not self.problem.model.buffers:
+            raise UserError(
+                f"no gradient of a single sample goes through {self._needs_batch} of the network: ask for more"
+            )
         return torch.stack([self._gradient(int(client), request) for client in request.clients])
 
     def _gradient(self, client: int, request: Gradient) -> Tensor:
@@ -152,16 +154,16 @@ class ClassificationSplit:
     # --- batches of one sample, which have no variance ----------------------------------------------------------------
 
     @cached_property
-    def _lonely(self) -> str:
-        """The layer that no batch of one sample can go through, "" if there is none (`Model.lonely`)."""
+    def _needs_batch(self) -> str:
+        """The layer that no batch of one sample can go through, "" if there is none (`Model.needs_batch`)."""
         model = self.problem.model
-        return model.lonely(self.problem.sample.shape) if model.batch_statistics else ""
+        return model.needs_batch(self.problem.sample.shape) if model.batch_statistics else ""
 
-    def _alone(self, client: int) -> UserError:
+    def _single_sample(self, client: int) -> UserError:
         return UserError(
             f"client {client} has {self.samples[client]} samples, and {self.problem.batches} leave one of them alone "
-            f"in a batch, of which {self._lonely} of the network has a single number and no variance: use batches of "
-            "another size or another split"
+            f"in a batch, of which {self._needs_batch} of the network has a single number and no variance: use batches "
+            "of another size or another split"
         )
 
     # --- views of the data for evaluation -----------------------------------------------------------------------------
@@ -174,10 +176,10 @@ class ClassificationSplit:
         read client after client, since batch statistics depend on the company of a sample.
         """
         where, size = self._view(name), self.problem.evaluation_batch
-        if self._lonely and not self.problem.model.buffers and len(where) and (len(where) - 1) % size == 0:
+        if self._needs_batch and not self.problem.model.buffers and len(where) and (len(where) - 1) % size == 0:
             raise UserError(
-                f"{len(where)} samples in evaluation batches of {size} leave one alone, of which {self._lonely} of the "
-                "network has a single number and no variance: use another evaluation_batch"
+                f"{len(where)} samples in evaluation batches of {size} leave one alone, of which {self._needs_batch} of "
+                "the network has a single number and no variance: use another evaluation_batch"
             )
         return where
 

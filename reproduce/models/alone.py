@@ -207,7 +207,7 @@ def started(model: Network, training: bool) -> Live:
     return Live(model, module, values(module), training)
 
 
-def lonely(model: Network) -> str:
+def needs_batch(model: Network) -> str:
     """The first layer that normalises over a batch, and that no batch of one sample goes through in training."""
     try:
         started(model, True)(samples(model.sample, 1), 0)

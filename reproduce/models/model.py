@@ -121,7 +121,7 @@ class Model:
         """Does the output for one sample depend on its whole batch, which may then be neither padded nor cut?"""
         return "norm" in self.graph.kinds or bool(self.graph.alone)
 
-    def lonely(self, sample: tuple[int, ...]) -> str:
+    def needs_batch(self, sample: tuple[int, ...]) -> str:
         """The first layer with batch normalisation over one number per sample and channel, which no batch of a single
         sample can go through in training; "" if there is none."""
         layers = self.cost(sample).layers

@@ -84,10 +84,10 @@ class Network(Model):
     def graph(self) -> Graph:
         return _examined(self)
 
-    def lonely(self, sample: tuple[int, ...]) -> str:
+    def needs_batch(self, sample: tuple[int, ...]) -> str:
         from reproduce.models import alone
 
-        return alone.lonely(self) if self.graph.alone else super().lonely(sample)
+        return alone.needs_batch(self) if self.graph.alone else super().needs_batch(sample)
 
     def cost(self, sample: tuple[int, ...]) -> Count:
         from reproduce.models import alone
