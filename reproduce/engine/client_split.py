@@ -178,8 +178,8 @@ class ClassificationSplit:
         where, size = self._view(name), self.problem.evaluation_batch
         if self._needs_batch and not self.problem.model.buffers and len(where) and (len(where) - 1) % size == 0:
             raise UserError(
-                f"{len(where)} samples in evaluation batches of {size} leave one alone, of which {self._needs_batch} of "
-                "the network has a single number and no variance: use another evaluation_batch"
+                f"{len(where)} samples in evaluation batches of {size} leave one alone, of which {self._needs_batch} "
+                "of the network has a single number and no variance: use another evaluation_batch"
             )
         return where
 
