@@ -221,10 +221,11 @@ def drawn(paper: str) -> str:
 
 
 def made_from(scale: str, name: str) -> dict[str, Any]:
-    """The record of an artifact made now: digests of what draws it and of each of its results files."""
+    """The record of an artifact made now: digests of what draws it and of each of its results files; seeds, if set."""
     read = [Path(j.output) for j in artifact_jobs(scale, name)]
     digests = {f.stem: hashlib.sha256(read_bytes(f)).hexdigest()[:16] for f in read if f.is_file()}
-    return {"drawn by": drawn(artifact(name).paper), "results": digests}
+    made = {"drawn by": drawn(artifact(name).paper), "results": digests}
+    return made | {"seeds": list(only)} if (only := seeds()) else made
 
 
 def missing(job: Job) -> str:
