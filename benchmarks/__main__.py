@@ -15,14 +15,14 @@ overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
 choice      every strategy that can run a work, and which one the trainer takes
 modules     a user's module beside its declared twin, large networks beside a plain loop over the module
-throughput  training samples per second of the trainer's choice on one core (plans measure their own)
+throughput  training samples per second of the trainer's choice on one core
 start       what every command waits for: the list, the plans, large partitions
 smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
 faults      kills of every kind against all smoke jobs, `--kills N` of them (200), drawn from `--seed N` (0)
-plan        planned against measured seconds of short jobs of every kind
+plan        writes the rates of committed runs, by which plans estimate, and how far the estimates are from them
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept to the horizon, and the bound
 rules       how often verdicts err: normal noise, our own residuals, runs that collapse

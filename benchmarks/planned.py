@@ -1,115 +1,96 @@
-"""Planned against measured: short jobs of every kind, each in a process and a folder of its own; and committed results.
-
-The latter are compared with the assumed rates, which are of a core with AVX-512, where they were made on such a one.
-"""
+"""Where plans have their seconds from (`reproduce/runs/rates.csv`), and how far they are from what was measured."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
-from typing import Any
-from unittest import mock
+import csv
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from reproduce.engine.cost import estimate_together
-from reproduce.engine.rates import ASSUMED
-from reproduce.runs import costs, plan, results
-from reproduce.runs.speed import kept
-from reproduce.settings import settings
-from reproduce.store import results as store
+from reproduce.engine.cost import estimate
+from reproduce.engine.hardware import machine
+from reproduce.runs import costs, plan, rates, results
+from reproduce.runs.rates import Kind
 
-JOBS = (
-    ("smoke", "fedacs", "toy2d-comm-only"),
-    ("smoke", "fedacs", "fig7-static"),
-    ("smoke", "fedagrac", "fig3-lr-equal"),
-    ("smoke", "fedacs", "image-blobs-dynamic"),
-    ("smoke", "dynamic_init", "gaussian-n4-o00-a03"),
-    ("smoke", "fedagrac", "fig3-cnn2-equal"),
-    ("reduced", "fedagrac", "fig5-lr-10"),
-    ("reduced", "fedagrac", "fig5-cnn2-10"),
-    ("smoke", "fiarse", "four-image-blobs"),
-)
-"""None of them stops at a target: of those that do, plans state the most that they can take."""
+LEAST = 30.0
+"""Seconds of a job from which on its estimate is judged: shorter ones are mostly the start of a process."""
+GONE = "siblings"
+"""A strategy of older code: what it took says nothing of today's."""
+
+
+class Ran(NamedTuple):
+    """A run. work: FLOPs (of quadratics rounds) that are declared; of one that `ends` at a target, that it computed."""
+
+    job: str
+    processor: str
+    kind: Kind
+    seconds: float
+    work: float
+    ends: bool
 
 
 def planned() -> None:
-    """Seconds of short jobs, the start of their process included: by the rates of one core, and of the processor."""
-    here = settings()
-    rates = kept.rates(here)
-    if not rates.measured:
-        rates = kept.calibrate(here)
-        costs.forget_speed()
-    print(f"Rates: {rates.source}; corrections by finished jobs are left out.\n")
-    print("Measured are processor seconds of the whole process; by the clock those of training alone. ", end="")
-    print("Seeds: two at smoke scale, one at reduced.\n")
-    print("| job | kind | planned | measured | measured / planned | training, by the clock |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for scale, paper, name in JOBS:
-        with mock.patch.dict(os.environ, REPRODUCE_SEEDS="0" if scale == "reduced" else "0,1"):
-            print(f"| {scale} {paper}/{name} | {' | '.join(line(plan.job(scale, paper, name)))} |", flush=True)
-    costs.forget_speed()
-    committed()
+    """Writes the rates of the committed runs; measured over estimated seconds of each job, by the rates of others."""
+    ran = list(on_this_processor([r for scale in ("reduced", "paper") for r in committed(scale)]))
+    print(f"REFERENCE = {rates.timing():.1g}\n")
+    with rates.FILE.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow((*Kind._fields, "rate"))
+        writer.writerows((*kind, f"{rate:.3g}") for kind, rate in sorted(table(ran).items()))
+    by_model: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for job in dict.fromkeys(r.job for r in ran):
+        mine = [r for r in ran if r.job == job]
+        others = table([r for r in ran if r.job != job])
+        measured = sum(r.seconds for r in mine)
+        if measured >= LEAST and not any(r.ends for r in mine):
+            expected = sum(r.work * rates.rate(r.kind, others) for r in mine)
+            for model in (mine[0].kind.model, "all"):
+                by_model[model].append((measured, expected))
+    print(f"Jobs of {LEAST:.0f} s and more that do not end at a target, each by the rates of the others.\n")
+    print("| network | jobs | hours | measured / estimated | a quarter below | a quarter above | of all hours |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for model, pairs in sorted(by_model.items()):
+        low, middle, high = quartiles([m / e for m, e in pairs])
+        hours, expected = sum(m for m, _ in pairs) / 3600, sum(e for _, e in pairs) / 3600
+        ratios = f"{middle:.2f} | {low:.2f} | {high:.2f} | {hours / expected:.2f}"
+        print(f"| {model} | {len(pairs)} | {hours:.2f} | {ratios} |")
 
 
-def line(job: plan.Job) -> list[str]:
-    """Kind, planned and measured seconds, their ratio, and the time by the clock."""
-    if reason := plan.missing(job):
-        return ["", "", reason, "", ""]
-    expected = costs.cost(job).seconds / costs.correction(job)
-    clock, busy = run(job.scale, job.paper, job.name)
-    return [costs.kind(job), *(f"{x:.2f}" for x in (expected, busy, busy / expected, clock))]
+def committed(scale: str) -> Iterator[Ran]:
+    """What the committed runs of a scale took."""
+    for job in plan.jobs(scale):
+        for e, run, ended in ((r.experiment, r.stored, r.early) for r in results.standing(job).runs):
+            if not (run and run.seconds and "machine" in run.training) or GONE in run.training.get("strategies", ()):
+                continue
+            declared, ends = estimate(e, (0,)).samples, ended or costs.at_most(job)
+            share = (run.samples or 0) / declared if declared and ends else 1.0
+            if work := share * rates.work(e):
+                name, processor = f"{scale} {job.paper} {job.name}", run.training["machine"]["processor"]
+                yield Ran(name, processor, rates.kind(e), run.seconds, work, ends)
 
 
-def committed() -> None:
-    """Processor seconds of committed results made with AVX-512, by the assumed rates of such a core."""
-    print("\nCommitted results of a core with AVX-512 against the assumed rates (in brackets: jobs from and to)\n")
-    print("| scale | paper | kind | jobs | hours | measured / planned |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    groups: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
-    for scale in ("reduced", "paper"):
-        for job in plan.jobs(scale):
-            seconds, planned = spent(job), estimate_together(job.experiments, job.panel.seeds, ASSUMED).seconds
-            if seconds and planned > 10 * ASSUMED.start and not costs.at_most(job):
-                groups.setdefault((scale, job.paper, costs.kind(job)), []).append((seconds, planned))
-    for group, pairs in sorted(groups.items()):
-        measured, planned = (sum(column) for column in zip(*pairs, strict=True))
-        each = sorted(m / p for m, p in pairs)
-        row = (*group, len(pairs), f"{measured / 3600:.2f}", f"{measured / planned:.2f} ({each[0]:.2f}-{each[-1]:.2f})")
-        print("| " + " | ".join(map(str, row)) + " |")
+def on_this_processor(ran: Sequence[Ran]) -> Iterator[Ran]:
+    """With the seconds of the processor of this machine: by the median ratio of equal networks and algorithms."""
+    here = machine()["processor"]
+    base = table([r for r in ran if r.processor == here])
+    for processor in dict.fromkeys(r.processor for r in ran):
+        mine = [r for r in ran if r.processor == processor]
+        theirs = table(mine)
+        factor = statistics.median(theirs[kind] / base[kind] for kind in theirs if kind in base)
+        print(f"{processor}: {sum(r.seconds for r in mine) / 3600:.1f} h, {factor:.2f} times as long as here")
+        yield from (r._replace(seconds=r.seconds / factor) for r in mine)
 
 
-def spent(job: plan.Job) -> float:
-    """Processor seconds of a job's result; 0 without one of such cores only, or if a run diverged: that is cheaper."""
-    if not Path(job.output).is_file():
-        return 0.0
-    rows, runs = store.read(Path(job.output))
-    trainings = {id(run.training): run.training for run in runs}.values()
-    whole = set(rows["status"]) == {"ok"} and len(results.standing(job).there) == job.runs == len(runs)
-    alike = all((t.get("compiled") or {}).get("isa") == "avx512" for t in trainings)
-    return sum(float(t.get("cpu_seconds", 0)) for t in trainings) if whole and alike else 0.0
+def table(ran: Iterable[Ran]) -> dict[Kind, float]:
+    """Seconds per FLOP of each kind; by runs that do not end at a target, if there are any."""
+    kinds: dict[Kind, list[Ran]] = defaultdict(list)
+    for r in ran:
+        kinds[r.kind].append(r)
+    whole = {kind: [r for r in mine if not r.ends] or mine for kind, mine in kinds.items()}
+    return {kind: sum(r.seconds for r in mine) / sum(r.work for r in mine) for kind, mine in whole.items()}
 
 
-def run(scale: str, paper: str, name: str) -> tuple[float, float]:
-    """(seconds that the job's provenance states, processor seconds of its process)."""
-    with tempfile.TemporaryDirectory() as folder:
-        here = settings()
-        environment = os.environ | {
-            "REPRODUCE_STORE": str(Path(folder) / "store"),
-            "REPRODUCE_DATA": str(here.data.resolve()),
-            "REPRODUCE_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
-        }
-        busy = busy_with(["-m", "reproduce", "train", scale, paper, name], cwd=folder, env=environment)
-        output = Path(folder) / plan.job(scale, paper, name).output
-        (training,) = {id(run.training): run.training for run in results.stored(output)}.values()
-    return float(training["seconds"]), busy
-
-
-def busy_with(arguments: list[str], **options: Any) -> float:
-    """Processor seconds of a Python process."""
-    before = os.times()
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, **options)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    low, middle, high = statistics.quantiles(values, n=4) if len(values) > 1 else 3 * [*values]
+    return low, middle, high

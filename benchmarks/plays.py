@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
-from reproduce.engine.cost import estimate_together
 from reproduce.play.benchmarks import Benchmark, find, reason
 from reproduce.play.match import FACTORS
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec
+from reproduce.runs.costs import together
 from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
 from reproduce.text import short
@@ -27,9 +27,9 @@ def plays() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name, rounds, factors in PARTS:
         part = list(points(find(name, "reduced"), rounds, factors))
-        cost, (together, apart) = estimate_together(part, (0,)), times(part)
+        cost, (cohort, apart) = together(part, (0,)), times(part)
         counts = f"{rounds} | {len(part)} | {short(cost.samples)} | {short(cost.flops)}"
-        print(f"| {name} | {counts} | {together:.1f} | {apart:.1f} | {apart / together:.2f} |", flush=True)
+        print(f"| {name} | {counts} | {cohort:.1f} | {apart:.1f} | {apart / cohort:.2f} |", flush=True)
 
 
 def points(benchmark: Benchmark, rounds: int, factors: Sequence[float]) -> Iterator[Experiment]:

@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import replace
 
-from benchmarks.works import CNN28
+from benchmarks.works import CNN28, Synthetic
 from reproduce import train
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
@@ -18,7 +18,6 @@ from reproduce.models.model import Model
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
 from reproduce.runs.job import begin, finish
-from reproduce.runs.speed.measure import Random
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps
@@ -37,9 +36,8 @@ def overhead() -> None:
     )
     for name, model, shape, steps, per_round in works:
         clients = 20 if per_round == 20 else 100
-        problem = Classification(
-            Random(shape, 2 if shape == (123,) else 10, clients * 200, 1000), model, IID(), clients, Shuffled(20)
-        )
+        data = Synthetic(clients * 200, shape, 2 if shape == (123,) else 10)
+        problem = Classification(data, model, IID(), clients, Shuffled(20))
         algorithm = FedAvg(lr=0.01, participation=WeightedDraws(per_round))
         experiment = Experiment({"algorithm": "fedavg"}, problem, System(work=Steps(steps)), algorithm, Rounds(40, 5))
         train(experiment, [2], threads=1)  # warm

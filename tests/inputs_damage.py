@@ -114,7 +114,7 @@ def results() -> Iterator[Bad]:
         "a cut body under a whole end": content(RESULT, lambda data: data[:4] + data[400:]),
         "a body of zeros under a whole end": content(RESULT, lambda data: data[:4] + bytes(2000) + data[2004:]),
     }
-    for command in (RENDER, ("verify", "smoke"), ("report", "smoke"), ("plan", "--scale", "smoke", "--no-calibrate")):
+    for command in (RENDER, ("verify", "smoke"), ("report", "smoke"), ("plan", "--scale", "smoke")):
         for name, prepare in rows.items():
             yield Bad(f"a result, {name}", command, f"not used: {RESULT}: ", prepare)
     tables = {"empty": b"", "bytes": b"\xff", "half": b"## T\n\n| a | b |\n| :--- |\n"}

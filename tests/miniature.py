@@ -22,9 +22,8 @@ REAL = (
     "config",
     "profiles",
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
-    *(f"reproduce/{room}" for room in ("cli", "declare", "runs", "store")),
+    *(f"reproduce/{room}" for room in ("cli", "declare", "runs", "store", "workflow")),
     "reproduce/engine/hardware.py",
-    "reproduce/engine/rates.py",
     "reproduce/engine/stopping.py",
     "reproduce/papers/__init__.py",
     "reproduce/papers/coverage.py",
@@ -41,7 +40,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Toy:
     requires: tuple = ()
-    hours: float = 0.0
+    hours: float = 0.0  # of three seeds
 
     model = None
 
@@ -66,24 +65,22 @@ def available(name, settings):
 from dataclasses import dataclass
 
 @dataclass(frozen=True)
-class Cost:
+class Work:
     samples: int
     flops: float
-    seconds: float
     bytes: int
 
-def estimate_together(experiments, seeds, rates):
-    n, hours = len(experiments), sum(getattr(e.problem, "hours", 0) for e in experiments)
-    return Cost(100 * n * len(seeds), 1e9 * n, 30.0 * n + 3600 * hours, 10**6)
-
-def expected_strategy(model, sample, rule):
-    return "kernel"
+def estimate(experiment, seeds):
+    return Work(100 * len(seeds), 1e9, 10**6)
 """,
-    "reproduce/runs/speed/measure.py": """
-import dataclasses, json
-from reproduce.engine.rates import ASSUMED
-names = ("kinds", "start", "run", "round", "quadratic")
-print(json.dumps({name: value for name, value in dataclasses.asdict(ASSUMED).items() if name in names}))
+    "reproduce/runs/rates.py": """
+START = 60.0
+
+def seconds(experiment):
+    return 1200 * experiment.problem.hours
+
+def machine():
+    return 1.0
 """,
     "reproduce/runs/job.py": """
 import os
@@ -97,13 +94,30 @@ def train_job(panel, experiments, scale, paper, job, digest, output, alone=False
     write(output, [run(e, seed, code([e]), **training) for e in experiments for seed in panel.seeds], alone)
 """,
     "reproduce/report/__init__.py": "",
+    "reproduce/report/histories.py": """
+from typing import Any, NamedTuple
+
+class Source(NamedTuple):
+    panel: str
+    file: Any
+    without: str = ""
+    needed: tuple = ()
+""",
+    "reproduce/report/names.py": "def pretty(name):\n    return name\n",
+    "reproduce/report/spellings.py": "NAMES = {}\n",
     "reproduce/report/render.py": """
+from types import SimpleNamespace
 from reproduce.runs import plan
 
-def render(artifact, scale, root, sources, standing, seeds, width):
-    for name in plan.outputs(scale, artifact.id)[:-1]:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(f"{sources} {standing}")
+def read(artifact, scale, sources, seeds):
+    return SimpleNamespace(scale=scale, missing=(), sources=sources, seeds=seeds)
+
+def make(artifact, histories, root, width):
+    written = [root / name for name in plan.outputs(histories.scale, artifact.id)[:-1]]
+    for path in written:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{histories.sources} {histories.seeds}")
+    return written
 """,
 }
 

@@ -13,7 +13,7 @@ from reproduce.__main__ import COMMANDS, main
 
 ROOT = Path(__file__).parent.parent
 NEEDS = {
-    "plan": "plan fedagrac --scale smoke --no-calibrate",
+    "plan": "plan fedagrac --scale smoke",
     "verify": "verify smoke",
     "render": "render smoke fedagrac/table1",
     "report": "report smoke",

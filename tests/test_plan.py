@@ -12,20 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from reproduce import settings
-from reproduce.algorithms.base import FedAvg
-from reproduce.clocks.rounds import Rounds
-from reproduce.data.batches import Shuffled
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.engine import cost
 from reproduce.errors import UserError
-from reproduce.models.declared import Softmax
 from reproduce.papers import PAPERS, artifacts, natural
-from reproduce.partitions.named import IID
-from reproduce.problem import Classification
 from reproduce.runs import costs, due, plan
-from reproduce.systems import System
-from reproduce.systems.work import Steps
 from reproduce.workflow import configuration
 from tests.unplayed import Unplayed
 
@@ -190,9 +181,7 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
     declare: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "reproduce.engine.cost.estimate_together", lambda experiments, seeds, rates: cost.Cost(0, 0, 1, 0)
-    )
+    monkeypatch.setattr(costs, "together", lambda experiments, seeds: costs.Cost(0, 0, 1, 0))
     mixed = panel("mixed", experiment("fedavg", requires=("svhn", "mnist")), experiment("local_only"))
     declare(artifact("fig1", mixed, panel("fine")))
     assert [plan.missing(j) for j in plan.jobs("smoke")] == ["needs svhn", ""]
@@ -208,29 +197,10 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
 def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Three times the estimated time, one and a half times the memory, states included, and 2 GB for torch."""
     declare(artifact("fig1", panel("a", experiment("fedavg"), experiment("fedprox", lr=0.2))))
-    monkeypatch.setattr(
-        "reproduce.engine.cost.estimate_together",
-        lambda experiments, seeds, rates: cost.Cost(40, 10.0, 400.0 * len(experiments), 10**9),
-    )
-    monkeypatch.setattr(costs, "correction", lambda job: 1.0)
+    monkeypatch.setattr(costs, "together", lambda those, seeds: costs.Cost(40, 10.0, 400.0 * len(those), 10**9))
     assert costs.minutes("smoke", "fedacs", "a") == 40
     monkeypatch.setattr(costs, "kept", lambda job: 2e9)
     assert costs.megabytes("smoke", "fedacs", "a") == 6500
-
-
-def test_costs_add_up_but_experiments_on_the_same_data_share_their_batches() -> None:
-    def logistic(lr: float, clients: int = 4) -> Experiment:
-        problem = Classification("digits", Softmax(64, 10), IID(), clients, Shuffled(10), train_samples=400)
-        return Experiment({"lr": lr}, problem, System(work=Steps(5)), FedAvg(lr), Rounds(1000))
-
-    one, other, apart = logistic(0.1), logistic(0.2), logistic(0.1, clients=8)
-    single = cost.estimate(one, [0, 1])
-    pair, strangers = cost.estimate_together([one, other], [0, 1]), cost.estimate_together([one, apart], [0, 1])
-    assert pair.samples == 2 * single.samples
-    assert pair.bytes == single.bytes
-    start, other_seconds = cost.ASSUMED.start, cost.estimate(apart, [0, 1]).seconds
-    assert pair.seconds == pytest.approx(start + 2 * single.seconds - single.samples / cost.BATCHES)
-    assert strangers.seconds == pytest.approx(start + single.seconds + other_seconds)
 
 
 @pytest.mark.parametrize(

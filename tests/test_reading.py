@@ -96,8 +96,8 @@ def test_rows_that_are_not_those_of_the_runs_are_refused(change: Callable[[pa.Ta
 
 
 COMMANDS = (
-    ("plan", "fedagrac", "--scale", "smoke", "--no-calibrate"),
-    ("plan", "fedagrac", "--scale", "smoke", "--no-calibrate", "--jobs"),
+    ("plan", "fedagrac", "--scale", "smoke"),
+    ("plan", "fedagrac", "--scale", "smoke", "--jobs"),
     ("list", "fedagrac", "--scale", "smoke"),
     ("render", "smoke", TABLE),
     ("verify", "smoke", TABLE),
@@ -183,7 +183,7 @@ def test_odd_cells_with_a_whole_record_are_left_out_and_named(
 
 
 def named_by_all(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (("verify", "smoke"), ("report", "smoke"), ("plan", "--scale", "smoke", "--no-calibrate")):
+    for command in (("verify", "smoke"), ("report", "smoke"), ("plan", "--scale", "smoke")):
         forget()
         assert main(command) == 0, command
         out, err = capsys.readouterr()

@@ -65,7 +65,7 @@ def test_results_of_older_code_are_trained_again_in_a_clone_too_and_said_so(both
         assert "Nothing to be done" in text(snakemake(folder, *BOTH, "-n"))
 
 
-def test_a_replay_that_agrees_means_drawing_only(both: Path) -> None:
+def test_a_replay_that_agrees_means_nothing_to_do(both: Path) -> None:
     copy = clone(both)
     change_code(copy)
     ask = "from reproduce.runs import plan, replayed; from reproduce.declare.experiment import code\n"
@@ -74,11 +74,6 @@ def test_a_replay_that_agrees_means_drawing_only(both: Path) -> None:
         ask += "line = dict.fromkeys(replayed.COLUMNS, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
         ask += "replayed.add('smoke', [line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)}])\n"
     subprocess.run([sys.executable, "-c", ask], cwd=copy, env=miniature.environment(copy), check=True)
-    run = snakemake(copy, *BOTH, "-c2", "-p")
-    assert "rule train" not in text(run)
-    assert "rule figure" in text(run)
-    assert "rule table" in text(run)
-    assert "all 12 runs of older code, confirmed by a replay" in (copy / FIG2).read_text()
     assert "Nothing to be done" in text(snakemake(copy, *BOTH, "-n"))
 
 
@@ -93,7 +88,7 @@ def test_results_that_were_replaced_are_drawn_again(drawn: Path) -> None:
     written.edit(drawn / "results/smoke/fedacs/own.parquet", date="later", git="c0ffee+")
     run = snakemake(drawn, FIG2, "-c2", "-p")
     assert "rule train" not in text(run)
-    assert "6 of 12 runs of uncommitted code" in (drawn / FIG2).read_text()
+    assert "rule figure" in text(run)
     assert "Nothing to be done" in text(snakemake(drawn, FIG2, "-n"))
 
 
@@ -107,7 +102,6 @@ def test_a_single_figure_leaves_long_jobs_out_and_a_budget_trains_them(project: 
     (project / fig11).unlink()
     run = snakemake(project, fig11, "-c2", "--config", "budget=2")
     assert "leaves out 1 (over the budget of 2 h a job)" in text(run)
-    assert "over the budget of 2 h a job" in (project / fig11).read_text()
     run = snakemake(project, fig11, "-c2", "--config", "budget=41")
     assert run.returncode == 0, text(run)
     assert "trains 1 job, about 1 d 16 h on one core (all 6 runs missing)" in text(run)
@@ -131,7 +125,7 @@ def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(dr
     assert run.returncode == 0, text(run)
     assert "keeps 1 (a gap of what is there); leaves out 1 (a gap of what is there); --config budget=0.1" in text(run)
     assert "rule train" not in text(run)
-    assert "4 of 6 runs missing" in (copy / FIG2).read_text()
+    assert "rule figure" in text(run)
     run = snakemake(copy, FIG2, "-c2", "--config", "budget=0.1")
     assert "trains 2 jobs, about 2 min on one core (all 10 runs missing)" in text(run)
     assert miniature.trained(few)[0] == [0, 1, 2]

@@ -3,11 +3,11 @@
 A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
 count with each, and once in the total. Below, the claims that their seeds could never decide, whatever the runs say.
 
-Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
-store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
-is not in the data folder is left out of the workflow, and `state` says what it needs. Results are current, or of older
-code (and perhaps confirmed by a replay), or have too few seeds, or runs that were followed only to their target, or are
-of another declaration and not used.
+Times are estimates for one core of this machine: those of similar committed runs, times what a small computation takes
+here of what it took there; the last line has that factor. Where runs may end at a target they are bounds (≤). A
+job whose data set is not in the data folder is left out of the workflow, and `state` says what it needs. Results are
+current, or of older code (and perhaps confirmed by a replay), or have too few seeds, or runs that were followed only to
+their target, or are of another declaration and not used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from reproduce.errors import UserError
 from reproduce.text import counted, duration, fill, print_json, print_table, short
 
 if TYPE_CHECKING:
@@ -32,21 +31,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", default="paper", help="smoke, reduced or paper (default)")
     parser.add_argument("--jobs", action="store_true", help="list the jobs")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
-    measuring = parser.add_mutually_exclusive_group()
-    measuring.add_argument("--calibrate", action="store_true", help="measure this machine again first")
-    measuring.add_argument("--no-calibrate", action="store_true", help="measure nothing, even if nothing is known yet")
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.runs import costs, plan, results
+    from reproduce.runs import costs, plan, rates, results
     from reproduce.settings import budget, check_place
 
     wanted = {a.id for a in plan.select(args.target)}
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
     check_place()
-    budget()  # a wrong setting is reported before anything is measured
-    if not args.no_calibrate:
-        learn(again=args.calibrate)
+    budget()  # a wrong setting is reported before anything is estimated
     if args.json:
         print_json([describe(j) for j in jobs])
         return
@@ -60,8 +54,7 @@ def run(args: argparse.Namespace) -> None:
     most = "at most " * any(map(costs.at_most, able))
     total = f"{most}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
-    corrected = sum(costs.correction(j) != 1 for j in jobs)
-    print(fill(f"times: {costs.rates().source}; {counted(corrected, 'job')} corrected by finished ones"))
+    print(fill(f"times: of similar committed runs, {rates.machine():.2g} times as long here as there"))
     print("".join(fill(line) + "\n" for line in hopeless(args.scale, wanted)), end="")
 
 
@@ -110,22 +103,6 @@ def bound(jobs: Iterable[Job]) -> str:
     return "≤ " * any(map(costs.at_most, jobs))
 
 
-def learn(again: bool) -> None:
-    """Measure the machine unless that was done before."""
-    from reproduce.runs import costs
-    from reproduce.runs.speed import kept
-    from reproduce.settings import settings
-
-    here = settings()
-    if here.device != "cpu":
-        if again:
-            raise UserError("only the CPU can be measured: set the device to cpu")
-        return
-    if again or not kept.rates(here).measured:
-        kept.calibrate(here)
-    costs.forget_speed()
-
-
 def busy(seconds: Sequence[float]) -> str:
     """The time on all cores, if none ever waits and no job is longer than that; with a comma before it."""
     cores = os.cpu_count() or 1
@@ -160,8 +137,6 @@ def describe(job: Job) -> dict[str, object]:
         "flops": cost.flops,
         "seconds": cost.seconds,
         "at_most": costs.at_most(job),
-        "correction": costs.correction(job),
-        "rates": costs.rates().source,
         "bytes": cost.bytes,
         "output": job.output,
         "missing": plan.missing(job),

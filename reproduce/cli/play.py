@@ -191,12 +191,11 @@ def _print_panels(found: Mapping[str, Mapping[str, Sequence[str]]], json: bool) 
 
 def describe(b: Benchmark) -> dict[str, Any]:
     """A benchmark as JSON-ready data; samples, FLOPs and seconds are of one run of its reference."""
-    from reproduce.engine.cost import estimate
     from reproduce.play.specs import Spec
-    from reproduce.runs.costs import rates
+    from reproduce.runs import costs
 
     template: Any = b.experiment(Spec(b.reference))
-    cost, problem = estimate(template, (0,), rates()), template.problem
+    cost, problem = costs.together((template,), (0,)), template.problem
     data = getattr(problem, "data", problem)
     return {
         "benchmark": b.name,

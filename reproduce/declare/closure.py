@@ -32,7 +32,6 @@ HARMLESS = {
     "reproduce.declare.experiment": "the records' frames; what they hold is the declaration",
     "reproduce.engine.own": "checks what a user's own algorithm gives; likewise",
     "reproduce.engine.cost": "estimates before a run",
-    "reproduce.engine.rates": "estimates before a run",
     "reproduce.engine.hardware": "the name of the machine and of its C compiler, which are in the provenance",
     "reproduce.engine.progress": "shows how far a run is",
     "reproduce.runs.provenance": "describes a run that has ended",

@@ -12,7 +12,7 @@ Which is fastest, as measured (`python -m benchmarks choice` prints it again, fo
 `kernel` and `compiled` need a CPU and a C compiler; where there is none, the ones below them take over. On CUDA only
 the size of a stack is another one (docs/gpu.md: what to measure there).
 
-Nothing here imports torch, because the plan asks too (cost.py); the functions are named and looked up when called.
+Nothing here imports torch, because the plan asks for `macs`; the functions are named and looked up when called.
 """
 
 from __future__ import annotations

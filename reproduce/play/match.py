@@ -169,14 +169,12 @@ class Match:
             return f"{all_}; nothing to train"
         samples, flops, seconds = (sum(getattr(c, k) for c in each) for k in ("samples", "flops", "seconds"))
         most = max(c.bytes + sum(map(costs.held, members)) for c, members in zip(each, cohorts, strict=True))
-        alone = sum(costs.cost(j).seconds for _, j in due)
         runs = sum(j.runs for _, j in due)
         missing = ("at most " if left else "") + f"{len(due)} of {len(jobs)} results"
         return (
             f"{missing} to train, {counted(runs, 'run')} in {counted(len(each), 'cohort')}: "
-            f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core"
-            + (f" ({alone / seconds:.2g} times that without sharing batches)" if alone > 1.05 * seconds else "")
-            + f", up to {most / 1e9:.1f} GB"
+            f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core, "
+            f"up to {most / 1e9:.1f} GB"
         )
 
     def check(self) -> None:

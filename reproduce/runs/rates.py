@@ -1,0 +1,93 @@
+"""Seconds of runs that were never made, from those of the committed ones.
+
+`rates.csv` holds what the committed runs took, a line for each algorithm with each size of network. An experiment takes
+the rate of the lines that are most like it. `python -m benchmarks plan` writes the file from `results/`, and says how
+far such estimates are from what was measured.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import statistics
+import time
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reproduce.declare.experiment import Experiment
+from reproduce.engine.cost import estimate
+from reproduce.engine.strategies import macs
+
+FILE = Path(__file__).with_name("rates.csv")
+START = 2.0
+"""Seconds until a job trains: libraries are read, models traced, kernels loaded."""
+REFERENCE = 0.0009
+"""Seconds of `timing` on the processor of the rates."""
+
+
+class Kind(NamedTuple):
+    """What the time of an experiment follows from: names of its network ("" for quadratics) and algorithm,
+    multiply-accumulates per sample (of quadratics 1)."""
+
+    model: str
+    macs: int
+    algorithm: str
+
+
+def seconds(experiment: Experiment) -> float:
+    """Of a run, on the processor of the rates."""
+    return work(experiment) * rate(kind(experiment), rates())
+
+
+def kind(experiment: Experiment) -> Kind:
+    problem: Any = experiment.problem
+    algorithm, model = type(experiment.algorithm).__name__, problem.model
+    return Kind(type(model).__name__, macs(model, problem.sample.shape), algorithm) if model else Kind("", 1, algorithm)
+
+
+def work(experiment: Experiment) -> float:
+    """FLOPs of a run; of quadratics rounds."""
+    problem: Any = experiment.problem
+    return estimate(experiment, (0,)).flops if problem.model else experiment.clock.length(experiment)
+
+
+@cache
+def rates() -> Mapping[Kind, float]:
+    """Seconds per FLOP."""
+    with FILE.open() as file:
+        lines = list(csv.reader(file))[1:]
+    return {Kind(model, int(macs), algorithm): float(rate) for model, macs, algorithm, rate in lines}
+
+
+def rate(of: Kind, rates: Mapping[Kind, float]) -> float:
+    """The mean rate of what is nearest. Another network is as far as one 33 times (e ** 3.5) as large, another
+    algorithm as one e times as large; quadratics and networks have nothing in common."""
+
+    def distance(k: Kind) -> float:
+        return abs(math.log(k.macs / of.macs)) + 3.5 * (k.model != of.model) + (k.algorithm != of.algorithm)
+
+    far = {k: distance(k) for k in rates if bool(k.model) == bool(of.model)}
+    return statistics.geometric_mean(rates[k] for k in far if far[k] == min(far.values()))
+
+
+@cache
+def machine() -> float:
+    """How many times as long as the processor of the rates this one takes."""
+    return timing() / REFERENCE
+
+
+def timing() -> float:
+    """Seconds of a small computation, of matrix products and elementwise functions: of many the shortest, which other
+    programs on the machine hardly change."""
+    import numpy as np
+
+    took = []
+    for _ in range(30):
+        x = w = np.ones((16, 32, 32), np.float32)
+        start = time.process_time()
+        for _ in range(60):
+            x = np.tanh(x @ w)
+        took.append(time.process_time() - start)
+    return min(took)

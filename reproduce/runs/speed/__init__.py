@@ -1,1 +1,0 @@
-"""How fast this machine is: measured once, kept in the store. Plans read it."""
