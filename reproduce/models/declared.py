@@ -40,6 +40,17 @@ class MLP(Model):
 
 
 @dataclass(frozen=True)
+class KaimingMLP(MLP):
+    """Fan-in Kaiming-normal weights and zero biases, as `ConvNet` has them with its initialisation "kaiming", but in
+    the last layer, too (a choice of DeFedAvg)."""
+
+    def initial(self, name: str) -> Initial:
+        if name.endswith("bias"):
+            return Initial("constant", 0.0)
+        return Initial("normal", math.sqrt(2 / self.shapes[name][1]))
+
+
+@dataclass(frozen=True)
 class Perceptron(Model):
     """Linear layers `fc1`, `fc2`, ... with ReLU between them; hidden: the units of all layers but the last."""
 
@@ -201,13 +212,30 @@ class ResNet(Model):
         return math.ceil(self.width * channels - 1e-9)
 
 
+@dataclass(frozen=True)
+class FlooredResNet(ResNet):
+    """A narrower form has floor(width * c) of c channels, one at least (a choice of fiarse)."""
+
+    def kept_channels(self, channels: int) -> int:
+        return floor(self.width, channels)
+
+
+@dataclass(frozen=True)
+class MaskedResNet(ResNet):
+    """Masks may leave out every parameter, normalisation included (a choice of fiarse)."""
+
+    @property
+    def maskable(self) -> tuple[str, ...]:
+        return tuple(self.shapes)
+
+
 @cache
 def _narrowed(model: ResNet) -> Graph:
     return replace(model, width=1.0).graph.narrowed(model.kept_channels, 1 / model.width)
 
 
 @dataclass(frozen=True)
-class EarlyExits(ResNet):
+class EarlyExits(FlooredResNet):
     """A residual network that ends with the last of its exits (ScaleFL, Ilhan et al., CVPR 2023).
 
     exits: after how many basic blocks there is a classifier (global average pool, linear), ascending. One exit after
@@ -228,9 +256,6 @@ class EarlyExits(ResNet):
 
     def cut(self, exits: int, width: float) -> EarlyExits:
         return replace(self, exits=self.exits[:exits], width=width)
-
-    def kept_channels(self, channels: int) -> int:
-        return floor(self.width, channels)
 
 
 @dataclass(frozen=True)

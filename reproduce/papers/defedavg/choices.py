@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment, Panel, changed
-from reproduce.models.declared import MLP, ConvNet
-from reproduce.models.kaiming import KaimingMLP
+from reproduce.models.declared import MLP, ConvNet, KaimingMLP
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
 from reproduce.partitions.heldout import validated

@@ -17,8 +17,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.models.declared import Perceptron
-from reproduce.models.residual_choices import FlooredResNet, MaskedResNet
+from reproduce.models.declared import FlooredResNet, MaskedResNet, Perceptron
 from reproduce.papers.fiarse.cropped_tests import CroppedTests
 from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.partitions.named import IID
