@@ -14,17 +14,14 @@ import pytest
 from reproduce.data.dataset import Dataset
 from reproduce.data.embedded import ImageBlobs
 from reproduce.data.load import of_record
-from reproduce.declare.experiment import canonical
 from reproduce.errors import UserError
 from reproduce.partitions.heldout import PART, HeldOut, Rest, validated
 from reproduce.partitions.labels import IID
 from reproduce.partitions.split import split
-from reproduce.play import match as matches
 from reproduce.play import play, scores, summary
 from reproduce.play.benchmarks import ALIASES, Benchmark, find
-from reproduce.play.match import HELD_OUT, TEST_SET, Match
+from reproduce.play.match import HELD_OUT, Match
 from reproduce.play.specs import Spec
-from reproduce.runs import training
 from reproduce.settings import settings
 
 
@@ -138,32 +135,6 @@ def test_the_best_rate_is_that_of_the_held_out_part(folder: Path) -> None:
             trial.train()
             tried[rate] = trial.frame().query("lr == @rate")["value"].tail(2).mean()
         assert rows["lr"].unique() == [max(tried, key=lambda lr: tried[lr])]
-
-
-def test_rates_that_the_test_set_chose_are_shown_and_marked_and_never_trained(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def asked() -> Match:
-        return Match([], [find("fedacs-static", "smoke")], (0,), tune=True, factors=(0.1, 1))
-
-    old = asked()
-    for job in old.grid(old.entries[0], TEST_SET):
-        training.train(job)
-    old.take()
-    assert old.frame()["status"].tolist() == ["not trained"]
-    chosen = old.entries[0].experiment
-    assert chosen is not None
-    training.train(matches.job(old.entries[0], (0,), chosen))
-    again = asked()
-    again.take()
-    assert again.frame()["chosen_on"].tolist() == [TEST_SET]
-    assert asked().cost().startswith("at most ")
-    asked().train()
-    new = asked()
-    new.take()
-    assert new.frame()["chosen_on"].tolist() == [HELD_OUT]
-    trained = [canonical(j.experiments[0].problem)["data"]["type"] for j in new.grid(new.entries[0])]
-    assert trained == ["HeldOut"] * 2
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,6 @@ SPELLED = {
     "os_original": "OS (original)", "scaffold_released": "SCAFFOLD (released)", "decay": "FedAvg, decaying rate",
     "fading": "FedAvg, fading rate",
 }  # fmt: skip
-JUDGES = {"held-out part": "a tenth of the training data that no client has", "test set": "the test set"}
 Cell: TypeAlias = Mapping[Any, Any]
 """A row of `Matrix.cells`."""
 
@@ -45,8 +44,8 @@ class Matrix:
 
     cells: rows with `state` ("ok", "diverged", "failed", "refused", "not trained"), `edge` and `place`, the rank among
     what was trained: whoever diverged or failed comes last. algorithms: those on more benchmarks first, then by their
-    mean place. reasons: why pairs do not fit -> the number of the reason. benchmarks_run: those with a result. judges:
-    what chose rates -> on which benchmarks.
+    mean place. reasons: why pairs do not fit -> the number of the reason. benchmarks_run: those with a result. judged:
+    those whose rates were chosen on held-out data.
     """
 
     def __init__(self, found: pd.DataFrame) -> None:
@@ -58,7 +57,7 @@ class Matrix:
         self.benchmarks = list(dict.fromkeys(found["benchmark"]))
         ran = rows[rows["state"].isin(TRAINED)]
         self.benchmarks_run = list(dict.fromkeys(ran["benchmark"]))
-        self.judges = {judge: list(dict.fromkeys(mine["benchmark"])) for judge, mine in ran.groupby("chosen_on")}
+        self.judged = list(dict.fromkeys(ran.loc[ran["chosen_on"].fillna("") != "", "benchmark"]))
         self.references = {b: str(mine["algorithm"].iloc[0]) for b, mine in found.groupby("benchmark", sort=False)}
         places = rows.groupby("algorithm", sort=False)["place"].agg(["count", "mean"]).reset_index()
         places = places.sort_values(["count", "mean"], ascending=[False, True], kind="stable")
@@ -114,8 +113,9 @@ def markdown(found: pd.DataFrame) -> list[str]:
 
 def judged(matrix: Matrix) -> list[str]:
     """What chose the rates, and where, if not everywhere."""
-    where = {j: "" if on == matrix.benchmarks_run else f" ({', '.join(on)})" for j, on in matrix.judges.items()}
-    return [f"Rates: chosen on {JUDGES[j]}, by other seeds{where[j]}." for j in JUDGES if j in where]
+    where = "" if matrix.judged == matrix.benchmarks_run else f" ({', '.join(matrix.judged)})"
+    said = f"Rates: chosen on a tenth of the training data that no client has, by other seeds{where}."
+    return [said] if matrix.judged else []
 
 
 def _entry(matrix: Matrix, cell: Cell) -> str:

@@ -39,15 +39,15 @@ FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 TUNING_SEEDS = (1000, 1001)
 """Seeds on which rates are chosen; they are never reported."""
 JUDGE = "judged_by"
-CHOSEN_ON = HELD_OUT, TEST_SET = "held-out part", "test set"
-"""What judges a rate: a part of the training data that no client has, or, in results of an older rule, the test set."""
+HELD_OUT = "held-out part"
+"""What judges a rate: a part of the training data that no client has."""
 
 
 @dataclass
 class Entry:
     """One algorithm on one benchmark. refused: why it cannot run; failed: what its own code raised. edge: the rate is
     the smallest or the largest of its grid. untrained: something of it is not there, and nothing was to be trained.
-    chosen_on: what chose its rate, one of `CHOSEN_ON`; "" if nothing did."""
+    chosen_on: what chose its rate, `HELD_OUT`; "" if nothing did."""
 
     benchmark: Benchmark
     spec: Spec
@@ -108,14 +108,14 @@ class Match:
 
     # --- jobs ---------------------------------------------------------------------------------------------------------
 
-    def grid(self, entry: Entry, judge: str = HELD_OUT) -> list[Job]:
+    def grid(self, entry: Entry) -> list[Job]:
         """The jobs that its rate is chosen by, in the order of the rates."""
         if not self.tune or entry.experiment is None:
             return []
         middle = entry.benchmark.experiment(entry.spec).algorithm.lr  # not the entry's own, which may be tuned by now
         rates = [float(f"{factor * middle:.12g}") for factor in self.factors]
         tried = [entry.benchmark.experiment(entry.spec, lr) for lr in rates]
-        return [job(entry, self.tuning_seeds, judged(e) if judge == HELD_OUT else e) for e in tried]
+        return [job(entry, self.tuning_seeds, judged(e)) for e in tried]
 
     def reported(self, entry: Entry) -> Job | None:
         """The job whose numbers are shown; None if there is none."""
@@ -200,20 +200,17 @@ class Match:
             print(f"trained in {duration(time.perf_counter() - start)}", file=sys.stderr)
 
     def take(self) -> None:
-        """Take what was trained before, of older code too, and train nothing. Rates that only the test set has judged
-        so far are taken, and marked."""
+        """Take what was trained before, of older code too, and train nothing."""
         for entry in filter(lambda e: e.experiment is not None, self.entries):
-            judge = next((part for part in CHOSEN_ON if _there(self.grid(entry, part))), "")
-            entry.untrained = not judge
-            if judge:
-                self._choose(entry, judge)
+            entry.untrained = not _there(self.grid(entry))
+            if not entry.untrained:
+                self._choose(entry)
                 entry.untrained = not _there(filter(None, [self.reported(entry)]))
 
     def trained(self) -> list[list[Job]]:
         """What was trained before, of older code too, in groups that share a benchmark and their seeds."""
         self.take()
-        older = [(e, j) for e in self.entries if e.benchmark.has_data for j in self.grid(e, TEST_SET)]
-        there = [(e, j) for e, j in [*older, *self._jobs()] if results.standing(j).usable]
+        there = [(e, j) for e, j in self._jobs() if results.standing(j).usable]
         return [members for _, members in self.groups(there)]
 
     def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
@@ -233,10 +230,10 @@ class Match:
                     file=sys.stderr,
                 )
 
-    def _choose(self, entry: Entry, judge: str = HELD_OUT) -> None:
+    def _choose(self, entry: Entry) -> None:
         """Take the rate with the best mean score over the tuning seeds, of equals the one nearest to the middle; a
         diverged seed makes a rate the worst."""
-        grid = self.grid(entry, judge)
+        grid = self.grid(entry)
         if not grid or entry.failed:
             return
         sign = -1 if entry.benchmark.metric[0] == "distance" else 1
@@ -247,7 +244,7 @@ class Match:
         if worth[best] == -math.inf:
             entry.failed = "diverged at every rate of its grid"
             return
-        entry.edge, entry.chosen_on = best in (0, len(grid) - 1), judge if entry.benchmark.has_data else ""
+        entry.edge, entry.chosen_on = best in (0, len(grid) - 1), HELD_OUT if entry.benchmark.has_data else ""
         entry.experiment = entry.benchmark.experiment(entry.spec, grid[best].experiments[0].algorithm.lr)
 
     # --- results ------------------------------------------------------------------------------------------------------
@@ -255,7 +252,7 @@ class Match:
     def frame(self) -> pd.DataFrame:
         """One row per benchmark, algorithm and seed: benchmark, scale, algorithm, lr, seed, metric, value, difference
         (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ...", "not trained"), edge,
-        chosen_on (`CHOSEN_ON`, or "").
+        chosen_on (`HELD_OUT`, or "").
 
         The value is a mean over a run's last evaluations (`Benchmark.window`), over the sizes where a model has
         several; NaN where there is none.
