@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.data.dataset import Arrays, packed
+from reproduce.data.pictures import classed, listed, pixels
 from reproduce.data.sources import Source
-from reproduce.data.userfiles import classed, listed, pixels
 
 
 def read_npz(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:

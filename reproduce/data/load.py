@@ -17,8 +17,8 @@ from reproduce.data import checks
 from reproduce.data import decoded as store
 from reproduce.data.checks import ARRAYS, PARTS
 from reproduce.data.dataset import Arrays, Dataset, tokenize, unpacked
+from reproduce.data.pictures import listed
 from reproduce.data.sources import File, Files, Source, find_source
-from reproduce.data.userfiles import listed
 from reproduce.declare.values import calling, foreign
 from reproduce.errors import MissingData, UserError
 from reproduce.files import regular

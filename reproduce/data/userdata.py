@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from reproduce.data import decoded as store
 from reproduce.data.checks import ARRAYS, summed
 from reproduce.data.dataset import Arrays, Dataset
-from reproduce.data.userfiles import LABEL, Columns, Names, listed, read
+from reproduce.data.pictures import listed
+from reproduce.data.userfiles import LABEL, Columns, Names, read
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
 from reproduce.files import regular
