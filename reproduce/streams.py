@@ -69,7 +69,10 @@ def globally(*key: int | str) -> Iterator[None]:
     random.seed(int(stream.integers(2**62)))
     numpy.seed(int(stream.integers(WORD)))
     if torch:
-        torch.default_generator.manual_seed(int(stream.integers(2**62)))
+        seed = int(stream.integers(2**62))
+        torch.default_generator.manual_seed(seed)
+        if torch.cuda.is_initialized():  # of which nobody else draws: it is not put back
+            torch.cuda.manual_seed_all(seed)
     try:
         yield
     finally:
