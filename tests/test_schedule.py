@@ -42,14 +42,6 @@ GOLDEN = [
     (F, FedBuffPolicy(80), 0.411307, 25.535930, 1.2223, 3, 8000),
     (F, AsySGPolicy(80, "N"), 0.095341, 7.499017, 1.2228, 2, 8000),
     (F, FavanoPolicy(80), 7.084, 704.044, None, None, 8000),
-    (C, FedAvgPolicy(10), 0.908921, 87.611349, 0, 0, 958),
-    (C, DeFedAvgNIIDPolicy(10), 0.908921, 26.514457, 3.2004, 8, 958),
-    (C, hold(10), 0.908921, 33.776191, 9.3319, 61, 958),
-    (C, DeFedAvgIIDPolicy(10), 0.359087, 5.147268, 10.686, 20, 1000),
-    (C, FedBuffPolicy(10), 0.359087, 5.906932, 9.321, 17, 1000),
-    (C, FedAvgPolicy(80), 0.922896, 91.930175, 0, 0, 5579),
-    (C, DeFedAvgNIIDPolicy(80), 0.922896, 60.645016, 1.3569, 4, 5579),
-    (C, DeFedAvgIIDPolicy(80), 0.819167, 44.911489, 1.0829, 3, 8000),
 ]
 
 
@@ -90,25 +82,11 @@ def test_favano_loses_the_steps_of_clients_met_twice(n: int, q: float) -> None:
     assert {u.steps for a in drawn[1:] for u in a.updates} == {0, 50}
 
 
-@pytest.mark.parametrize(
-    ("policy", "pace", "seconds"),
-    [
-        (FedAvgPolicy(20), F, 0.4953),
-        (DeFedAvgNIIDPolicy(40), F, 0.2689),
-        (DeFedAvgNIIDPolicy(20), C, 0.3576),
-        (DeFedAvgIIDPolicy(20), C, 0.0957),
-        (FedBuffPolicy(40), F, 0.1253),
-        (AsySGPolicy(20), F, 0.0933),
-        (AsySGPolicy(80), F, 0.0932),
-        (AsySGPolicy(20, "N"), C, 0.0303),
-        (FavanoPolicy(40), C, 5.648),
-        # A download on the critical path: 246 / 209 times the 0.0269 of the default, as the paper's times imply.
-        (DeFedAvgIIDPolicy(10, download_on_path=True), F, 0.0317),
-    ],
-)
-def test_mean_seconds_per_aggregation(policy: Policy, pace: Pace, seconds: float) -> None:
-    means = [clock(policy, pace).simulate(seed, aggregations=300)[-1].time / 300 for seed in range(3)]
-    assert np.mean(means) == pytest.approx(seconds, rel=0.02)
+def test_a_download_on_the_critical_path_takes_as_long_as_the_papers_times_imply() -> None:
+    """246 / 209 times the 0.0269 s of the default."""
+    timed = clock(DeFedAvgIIDPolicy(10, download_on_path=True))
+    means = [timed.simulate(seed, aggregations=300)[-1].time / 300 for seed in range(3)]
+    assert np.mean(means) == pytest.approx(0.0317, rel=0.02)
 
 
 # Share of idle time in 300 aggregations; the reference counted jobs that were running at the end as idle.
