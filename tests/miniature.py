@@ -110,7 +110,8 @@ from types import SimpleNamespace
 from reproduce.runs import plan
 
 def read(artifact, scale, sources, seeds):
-    return SimpleNamespace(scale=scale, missing=(), sources=sources, seeds=seeds)
+    missing = [(source.panel, source.without) for source in sources if not source.file.is_file()]
+    return SimpleNamespace(scale=scale, missing=missing, sources=sources, seeds=seeds)
 
 def make(artifact, histories, root, width):
     written = [root / name for name in plan.outputs(histories.scale, artifact.id)[:-1]]
