@@ -37,12 +37,13 @@ def agreement(partition: object) -> float:
     return float(np.corrcoef(mixes(TRAIN, train).ravel(), mixes(TEST, test).ravel())[0, 1])
 
 
-def test_clients_train_on_the_same_and_are_tested_on_something_else() -> None:
-    base = BalancedDirichlet(0.3)
+@pytest.mark.parametrize(("fixed", "following"), [(0, 1), (None, 6)])
+def test_clients_train_on_the_same_and_are_tested_on_something_else(fixed: int | None, following: int) -> None:
+    base = BalancedDirichlet(0.3, fixed)
     fresh = FreshTests(base)
     for ours, theirs in zip(fresh.split(TRAIN, 20, 5), base.split(TRAIN, 20, 5), strict=True):
         assert np.array_equal(ours, theirs)
-    other = BalancedDirichlet(0.3, data_seed=1).split_test(TRAIN, TEST, 20, 5)
+    other = BalancedDirichlet(0.3, data_seed=following).split_test(TRAIN, TEST, 20, 5)
     for ours, theirs in zip(fresh.split_test(TRAIN, TEST, 20, 5), other, strict=True):
         assert np.array_equal(ours, theirs)
     assert agreement(base) > 0.9

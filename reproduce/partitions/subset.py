@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reproduce.declare.values import Indices, Labels, Share
+from reproduce.partitions.base import drawn
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,14 @@ class Head(Over):
 
 @dataclass(frozen=True)
 class FreshTests(Over):
-    """A partition with a `data_seed` whose clients get the test sets of the next one, so that their mixes of labels are
-    independent of those of the training parts (fiarse, its published code)."""
+    """A partition whose clients get the test sets of the next seed, so that their mixes of labels are independent of
+    those of the training parts (fiarse, its published code)."""
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         parts: list[Indices] = self.partition.split(labels, clients, seed)
         return parts
 
     def split_test(self, train_labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
-        other = replace(self.partition, data_seed=self.partition.data_seed + 1)
+        other = replace(self.partition, data_seed=drawn(self.data_seed, seed) + 1)
         parts: list[Indices] = other.split_test(train_labels, test_labels, clients, seed)
         return parts

@@ -68,9 +68,9 @@ class SubmodelScale:
 
 
 def images(data: Any, model: Model, clients: int, batch: int, **options: Any) -> Classification:
-    """Test sets of the clients' own, and mini-batches in a fixed order."""
+    """Test sets of the clients' own, mini-batches in a fixed order, and a split per seed."""
     common: dict[str, Any] = {"weights": "uniform", "test_partition": True}
-    return Classification(data, model, BalancedDirichlet(0.3), clients, Fixed(batch), **common, **options)
+    return Classification(data, model, BalancedDirichlet(0.3, None), clients, Fixed(batch), **common, **options)
 
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
@@ -143,7 +143,7 @@ def text_levels(layers: int, depths: Mapping[float, int]) -> tuple[tuple[float, 
 
 NEWS = SubmodelSetting(
     Classification(
-        "ag_news", RoBERTa(init="roberta-base"), CappedDirichlet(1.0, 0), 200, Fixed(20), weights="uniform",
+        "ag_news", RoBERTa(init="roberta-base"), CappedDirichlet(1.0, None), 200, Fixed(20), weights="uniform",
         test_partition=True, evaluation_batch=100, tokenizer=BytePairs(name="roberta-base"),
     ),
     Epochs(2), 20, Rounds(300, 20), (4, 6, 9, 12),
