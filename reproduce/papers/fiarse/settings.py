@@ -67,10 +67,12 @@ class SubmodelScale:
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
-def images(data: Any, model: Model, clients: int, batch: int, **options: Any) -> Classification:
-    """Test sets of the clients' own, mini-batches in a fixed order, and a split per seed."""
+def images(
+    data: Any, model: Model, clients: int, batch: int, split_seed: int | None = None, **options: Any
+) -> Classification:
+    """Test sets of the clients' own, mini-batches in a fixed order, and a split per seed or one for all seeds."""
     common: dict[str, Any] = {"weights": "uniform", "test_partition": True}
-    return Classification(data, model, BalancedDirichlet(0.3, None), clients, Fixed(batch), **common, **options)
+    return Classification(data, model, BalancedDirichlet(0.3, split_seed), clients, Fixed(batch), **common, **options)
 
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
@@ -91,8 +93,8 @@ def cifar(dataset: str, classes: int) -> SubmodelSetting:
 RESNET10N = ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2)
 FASHION_MNIST = SubmodelSetting(
     images(
-        "fashion_mnist", RESNET10N, 40, 20, mean=(0.2860,), std=(0.3530,), train_samples=6000, test_samples=2000,
-        evaluation_batch=10,
+        "fashion_mnist", RESNET10N, 40, 20, split_seed=0, mean=(0.2860,), std=(0.3530,), train_samples=6000,
+        test_samples=2000, evaluation_batch=10,
     ),
     Epochs(2), 8, Rounds(60, 5), (2, 3, 4),
     (
