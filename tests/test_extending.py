@@ -91,7 +91,7 @@ def test_every_file_that_the_page_names_exists(project: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "file"),
     [
-        ("NAMES", "reproduce/report/names.py"),
+        ("NAMES", "reproduce/report/spellings.py"),
         ("LOOKS", "reproduce/report/looks.py"),
         ("UNUSED", "tests/test_closure.py"),
         ("class Source", "reproduce/data/sources.py"),

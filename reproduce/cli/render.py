@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan
     from reproduce.settings import check_place
 
+    plan.check_scale(args.scale)
     names = [plan.artifact(name).id for name in args.artifact]
     tables = [name for name in names if plan.artifact(name).kind == "table"]
     if args.width and (tables or not WIDTHS[0] <= args.width <= WIDTHS[1]):
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
 def _render(scale: str, name: str, width: float) -> None:
     from reproduce import files
     from reproduce.report import render
-    from reproduce.runs import plan
+    from reproduce.runs import plan, results
     from reproduce.store import seal
 
     outputs = [Path(file) for file in plan.outputs(scale, name)]
@@ -60,8 +61,9 @@ def _render(scale: str, name: str, width: float) -> None:
         files.check_writable(file)
     artifact, made = plan.artifact(name), plan.made_from(scale, name)  # before they are read: the cells have no more
     histories = render.read(artifact, scale, plan.sources(scale, name), plan.seeds_read(scale, name))
+    there = {job.panel.name: results.standing(job).words for job in plan.artifact_jobs(scale, name)}
     for panel, reason in histories.missing:
-        print(f"{name} at scale {scale}: panel {panel} not run, or in part: {reason}")
+        print(f"{name} at scale {scale}: panel {panel} not run, or in part: {there.get(panel) or reason}")
     written = render.make(artifact, histories, Path(), width)
     if width:
         print(*written, sep="\n")

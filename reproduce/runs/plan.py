@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -222,8 +223,10 @@ def drawn(paper: str) -> str:
 
 def made_from(scale: str, name: str) -> dict[str, Any]:
     """The record of an artifact made now: digests of what draws it and of each of its results files; seeds, if set."""
-    read = [Path(j.output) for j in artifact_jobs(scale, name)]
-    digests = {f.stem: hashlib.sha256(read_bytes(f)).hexdigest()[:16] for f in read if f.is_file()}
+    digests = {}
+    for file in (Path(j.output) for j in artifact_jobs(scale, name)):
+        with suppress(OSError, UserError):  # none, or one that cannot be read: `histories` says so
+            digests[file.stem] = hashlib.sha256(read_bytes(file)).hexdigest()[:16]
     made = {"drawn by": drawn(artifact(name).paper), "results": digests}
     return made | {"seeds": list(only)} if (only := seeds()) else made
 
