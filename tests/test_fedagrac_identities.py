@@ -10,7 +10,7 @@ import pytest
 import torch
 from runs import run
 
-from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase, ahead
 from reproduce.algorithms.fedlin import FedLin
 from reproduce.algorithms.fednova import FedNova
@@ -18,10 +18,9 @@ from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.client_split import ClientSplits, Env
 from reproduce.papers.fedagrac import runs, settings, theory
 from reproduce.problem import Quadratic
-from reproduce.settings import settings as where
+from reproduce.streams import rng
 from reproduce.systems import System
 from reproduce.systems.work import PerClient, Work
 
@@ -81,26 +80,41 @@ def test_with_equal_steps_fednova_is_fedavg() -> None:
 
 @pytest.mark.parametrize("k", [1, 3, 7, 10, 25, 100, 500, 697])
 def test_equal_steps_are_never_above_their_mean(k: int) -> None:
-    """Float weights would add up to a mean below k for some of these; whole numbers do not."""
-    env = Env(
-        ClientSplits(where(), torch.float64).get(replace(settings.TINY_LR, partition=settings.DP1), 0), System(), 0
-    )
-    ids = np.arange(4)
-    assert not ahead(env, ids, np.full(4, k)).any()
-    steps = np.full(4, k)
-    steps[2] += 1
-    assert ahead(env, ids, steps).tolist() == [False, False, True, False]
+    """Float weights add up to a mean below k for some of these. One step of 60,000 samples' mean is seen."""
+    weight = np.array([701, 1203, 29_000, 29_096]) / 60_000
+    assert not ahead(weight, np.full(4, k)).any()
+    steps = np.array([k, k, k + 1, k])
+    assert ahead(weight, steps).tolist() == [False, False, True, False]
+    mean = np.array([10, 20, 30, 21]) @ weight
+    assert ahead(weight, np.array([10, 20, 30, 21])).tolist() == [mean < 10, mean < 20, mean < 30, mean < 21]
 
 
-def test_who_is_fast_depends_on_the_volumes() -> None:
-    env = Env(
-        ClientSplits(where(), torch.float64).get(replace(settings.TINY_LR, partition=settings.DP1), 0), System(), 0
-    )
-    volume = env.samples
-    steps = np.array([10, 20, 30, 21])
-    mean = (volume * steps).sum() / volume.sum()
-    assert ahead(env, np.arange(4), steps).tolist() == (steps > mean).tolist()
-    assert ((steps > mean) != (steps > steps.mean())).any()
+def test_of_drawn_clients_the_mean_is_that_of_the_draws() -> None:
+    """Against a plain loop over draws with replacement (2.9): who is drawn twice counts twice, for nu and the mean."""
+    e, h, problem = quadratics()
+    steps, drawing, rounds = np.array([2, 12, 7]), WeightedDraws(4), 8
+    algorithm = FedaGrac(ETA, participation=drawing, first_gradient="single", calibration=Constant(0.5))
+    found = models(problem, PerClient(tuple(steps.tolist())), [algorithm], rounds)[0].numpy()
+    x, nu, own = np.zeros(3), np.zeros(3), np.zeros((3, 3))
+    twice = 0
+    for t in range(rounds):
+        drawn = rng("sampling", 0, t).choice(3, size=4, p=np.full(3, 1 / 3))
+        ends, sent, means = [], [], dict[int, np.ndarray]()
+        for m in drawn.tolist():
+            z, gradients = x.copy(), []
+            for _ in range(steps[m]):
+                gradients.append(h[m] @ (z - e[m]))
+                z -= ETA * (gradients[-1] + 0.5 * (nu - own[m]))
+            means[m] = np.mean(gradients, axis=0)
+            ends.append(z)
+            sent.append(gradients[0] if steps[m] > steps[drawn].mean() else means[m])
+        x, nu = np.mean(ends, axis=0), np.mean(sent, axis=0)
+        for m, mean in means.items():
+            own[m] = mean
+        names = np.unique(drawn)
+        twice += any((steps[m] > steps[drawn].mean()) != (steps[m] > steps[names].mean()) for m in names)
+    assert twice, "in some round the mean over the distinct clients would choose others"
+    np.testing.assert_allclose(found, x, rtol=0, atol=1e-12)
 
 
 def test_increasing_lambda_has_the_rounds_of_the_paper() -> None:

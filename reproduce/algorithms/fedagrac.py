@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.base import Env, FedAvg, Participants, RoundContext, State, received
+from reproduce.algorithms.base import Env, FedAvg, Floats, Participants, RoundContext, State, received
 from reproduce.algorithms.fedlin import Measured, measured
 from reproduce.declare.values import NonNegative, Whole
 from reproduce.engine.requests import Gradient, Ints, Request, Train, Trained
@@ -100,7 +100,7 @@ class FedaGrac(FedAvg):
         mean = trained.mean_gradient  # 1/K_m sum_k g(y_k) [C, P]
         first = cohort.gradients if self.first_gradient == "full_local" else trained.first_gradient
         first = mean if first is None else first
-        fast = ahead(env, cohort.ids, now.steps[cohort.ids])  # K_m > mean K [C]
+        fast = ahead(cohort.weight, now.steps[cohort.ids])  # K_m > mean K [C]
         senders = {"fedagrac": fast, "avg": fast & False, "first": fast | True, "reverse": ~fast}[self.scheme]
         sent = mean.where(~_column(env, senders), first)  # s_m [C, P]: the first gradient of who is fast, Sec. 4.2
         kept = mean.where(~_column(env, fast), first) if self.own == "first" else mean  # nu_m [C, P]
@@ -112,13 +112,12 @@ class FedaGrac(FedAvg):
             state["nu"] = received(env.tensor(weight * (cohort.weight.sum() / weight.sum())), sent)
 
 
-def ahead(env: Env, ids: Ints, steps: Ints) -> NDArray[np.bool_]:
-    """Which clients do more steps than the cohort's mean, weighted by data volume.
+def ahead(weight: Floats, steps: Ints) -> NDArray[np.bool_]:
+    """Which clients do more steps than the mean over the cohort, by its weights (draws, where clients are drawn).
 
-    In whole numbers: rounding could make equal step counts exceed their own mean, and turn one scheme into another.
+    By more than rounding, which could make equal step counts exceed their own mean, and turn one scheme into another.
     """
-    volume = env.samples[ids] if np.ptp(env.weights) else np.ones_like(steps)
-    return np.asarray(steps * volume.sum() > (volume * steps).sum())
+    return np.asarray(steps * weight.sum() > (weight * steps).sum() * (1 + 1e-9))
 
 
 def _column(env: Env, flags: NDArray[np.bool_]) -> Any:
