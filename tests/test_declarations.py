@@ -101,6 +101,8 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("no 3 distinct clients among the 2", (NET, SYSTEM, FedAvg(participation=DistinctClients(3)), SESSIONS)),
     ("no 5 distinct clients among the 4", (NET, SYSTEM, FedAvg(participation=DistinctClients(5)), ROUNDS)),
     ("has no classes", (TOY, SYSTEM, FedAvg(), Rounds(2, by_class=True))),
+    ("has no classes", (TOY, SYSTEM, FedAvg(), Rounds(2, by_client=True))),
+    ("on the view 'test'", (NET, SYSTEM, FedAvg(), Rounds(2, view="train", by_client=True))),
     ("no evaluation view 'train'", (TOY, PACED, Asynchronous(), replace(EVENTS, train_view="train"))),
     ("no evaluation view 'labels:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=("labels:0,1", "test")))),
     ("no evaluation view 'labels:9,10'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "labels:9,10")))),

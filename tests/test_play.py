@@ -32,11 +32,14 @@ from reproduce.declare import closure, experiment
 from reproduce.declare.experiment import PARTS, code
 from reproduce.errors import Stopped, UserError
 from reproduce.play import match as matches
-from reproduce.play import play, summary
+from reproduce.play import play, shown, summary
 from reproduce.play.benchmarks import ALIASES, find, reason
 from reproduce.play.match import FACTORS, Match, joined
 from reproduce.play.names import NAMES, ORDER
+from reproduce.play.owndata import benchmarks
+from reproduce.play.scores import BY_CLIENT
 from reproduce.play.specs import Spec, parse
+from reproduce.play.written import number
 from reproduce.report import names
 from reproduce.report.looks import of
 from reproduce.report.names import pretty, titles
@@ -196,6 +199,22 @@ def test_models_of_several_sizes_count_alike(folder: Path) -> None:
     sizes = [v for r, _, metric, _, v in played.state["history"] if metric == "accuracy" and r == last]
     assert len(sizes) == 5
     assert frame["value"].iloc[-1] == pytest.approx(np.mean(sizes), rel=1e-5)
+
+
+def test_clients_are_told_apart_where_it_is_asked_for(folder: Path) -> None:
+    """The numbers of the last evaluations beside the mean, and nothing else changes."""
+    asked = {"on": "fedagrac-steps", "scale": "smoke", "seeds": (0, 1)}
+    frame, plain = play("fednova", **asked, by_client=True), play("fednova", **asked)
+    assert frame["value"].tolist() == plain["value"].tolist()
+    benchmark = benchmarks(["fedagrac-steps"], "smoke", by_client=True)[0]
+    runs = run([benchmark.experiment(Spec(name)) for name in ("fedavg", "fednova")], seeds=(0, 1))
+    for name in BY_CLIENT:
+        last = [[v for _, _, metric, _, v in r.state["history"] if metric == name][-1] for r in runs]
+        assert frame[name].tolist() == pytest.approx(last, rel=1e-12)
+        assert summary(frame)[name].tolist() == pytest.approx([np.mean(last[:2]), np.mean(last[2:])])
+    assert shown.rows(summary(frame))[1][-4:-2] == [number(summary(frame)[name][1]) for name in BY_CLIENT]
+    heads = [shown.header(summary(f)) for f in (frame, plain)]
+    assert len(heads[0]) == len(heads[1]) + 2 == len(shown.rows(summary(frame))[0])
 
 
 def test_a_quadratic_is_judged_by_its_distance(folder: Path) -> None:

@@ -70,11 +70,11 @@ def test_pictures_train_in_every_form_to_the_same_numbers(photos: Path, capsys: 
 
 
 def test_changed_files_train_anew_and_equal_ones_do_not(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["fedavg", "--data", "my photos", "--clients", "3", *SMOKE]
+    words = ["fedavg", "--data", "my photos", "--clients", "3", "--epochs", "0.5", *SMOKE]
     assert main(["play", *words, "--cost"]) == 0
     out = capsys.readouterr().out
     assert "1 of 1 results to train" in out
-    for part in ("my photos: 30 + 12 pictures 8 x 8 x 1, 3 classes", "IID over 3 clients", "10 rounds of 2 epochs"):
+    for part in ("my photos: 30 + 12 pictures 8 x 8 x 1, 3 classes", "IID over 3 clients", "10 rounds of 0.5 epochs"):
         assert part in out
     assert main(["play", *words]) == 0
     assert main(["play", *words, "--cost"]) == 0
@@ -232,7 +232,10 @@ def test_partitions_are_written_as_records() -> None:
             "sessions with my photos cannot be: .*; name a network",
         ),
         (["--data", "my photos", "--model", "Net"], "'Net' names no network: write module:Class"),
-        (["--model", "my_file:Net"], "a number of clients go with --data FOLDER or --on BENCHMARK"),
+        (["--model", "my_file:Net"], "own goes with --data FOLDER or --on BENCHMARK"),
+        (["--data", "my photos", "--epochs", "0"], "--epochs is a number above 0, not 0.0"),
+        (["--on", "virtual-time", "--epochs", "0.5"], "the event clock counts steps"),
+        (["--on", "sessions", "--by-client"], "sessions with by client cannot be: clients are told apart where"),
         (["--on", "fedacs-static", "--partition", "column:who"], "is one of your own data: name them with --data"),
     ],
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import canonical
 from reproduce.streams import per_client, rng
 from reproduce.systems import FullCapacity, Reliable, System, fedacs, link, work
@@ -227,3 +230,11 @@ def test_systems_can_be_declared() -> None:
 def test_nonsense_is_refused(make) -> None:
     with pytest.raises(ValueError, match=r"\d|''|\(\)|'\w+'"):
         make()
+
+
+@given(tenths=st.integers(1, 40), samples=st.integers(0, 60), size=st.integers(1, 20))
+def test_a_part_of_an_epoch_is_the_batches_that_it_begins(tenths: int, samples: int, size: int) -> None:
+    """Exactly, where 0.7 * 10 is a little more than 7."""
+    exact = math.ceil(Fraction(tenths, 10) * math.ceil(Fraction(samples, size)))
+    assert Shuffled(size).steps(tenths / 10, "epochs", samples) == exact
+    assert Shuffled(size).steps(tenths, "steps", samples) == tenths * (samples > 0)

@@ -46,7 +46,7 @@ FAVANO, EVERY, GRID = FavanoPolicy(1), Events(POLICY, 3, every=1), Events(POLICY
 SESSIONS, CONVNET = Sessions(3, 2, PAIR), declared.ConvNet(1, 8, (2, 3), (4,))
 BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
     (work.Steps(1), {"k": (0, 1.5, True, "8", None, 10**10)}),
-    (work.Epochs(1), {"e": (0,)}),
+    (work.Epochs(1), {"e": (0, -0.5, NAN)}),
     (work.PerClient((1, 2)), {"values": ((1, 0),), "unit": ("rounds",)}),
     (work.Linear(), {"first": (0,)}),
     (work.Halves(), {"second": ((0, 4),)}),

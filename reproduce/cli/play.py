@@ -43,6 +43,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--model", metavar="NETWORK", help="a torch.nn.Module: my_file:Net(width=8), with literals")
     add("--partition", metavar="PARTITION", help='such as "Dirichlet(0.3)", or column:NAME of --data')
     add("--clients", type=int, metavar="N", help="how many there are (plain benchmark: 20)")
+    add("--epochs", type=float, metavar="E", help="that a client trains in a round, such as 0.5 (plain benchmark: 2)")
+    add("--by-client", action="store_true", help="also the accuracy of the worst client, and its spread over clients")
     add("--scale", default="reduced", help="smoke, reduced (default) or paper")
     add("--seeds", default="0-4", metavar="SEEDS", help="that are reported, such as 0-4 (default) or 0,2,7")
     add("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
@@ -84,6 +86,7 @@ def run(args: argparse.Namespace) -> None:
         specs += [parse(name) for name in NAMES]
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
     own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
+    own |= {"epochs": args.epochs, "by_client": args.by_client}
     places = args.on or ([] if any(own.values()) or args.panels else aliases)
     if not places and not any(own.values()) and not args.panels:
         raise UserError(
@@ -241,7 +244,7 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
     else:
         one = len(match.benchmarks) == 1
         rows = [[*r[one:-1], r[-1].replace(scores.AT_EDGE, f" {EDGE}")] for r in shown.rows(found)]
-        header, notes = shown.HEADER[one:], shown.notes(match)
+        header, notes = shown.header(found)[one:], shown.notes(match)
         if any(EDGE in r[-1] for r in rows):
             notes.append(f"{EDGE} The best rate is at the edge of its grid: `--grid` tries others.")
         if {r[-1] for r in rows} == {"ok"}:  # which says nothing

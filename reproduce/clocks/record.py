@@ -44,10 +44,13 @@ def measure(
     view: str = "test",
     time: float = math.nan,
     by_class: bool = False,
+    by_client: bool = False,
 ) -> Generator[Any, Any, None]:
     """Evaluate the algorithm's models and record its metrics (`FedAvg.models`, `FedAvg.metrics`).
 
     by_class: also the first model's accuracy on the samples of each label, as `class_accuracy` with the label as key.
+    by_client: also the accuracy on the data of the worst client, and its standard deviation over clients, as
+    `worst_client` and `client_spread`; where models of several sizes are evaluated, by their mean.
     An evaluation with a number that is not finite is recorded, and the run has diverged: what a model says of a sample
     may overflow while its parameters do not.
     """
@@ -61,6 +64,11 @@ def measure(
         labels, correct = env.split.labels(view), answers[0].correct[0]  # type: ignore[union-attr]
         for label in sorted(set(labels.tolist())):
             record(state, round, "class_accuracy", 100 * correct[labels == label].mean(), str(label), time)
+    if by_client:
+        right = np.mean([row for answer in answers for row in answer.correct], axis=0)  # type: ignore[union-attr]
+        each = env.split.by_client(right)  # type: ignore[union-attr]
+        record(state, round, "worst_client", np.nanmin(each), time=time)
+        record(state, round, "client_spread", np.nanstd(each), time=time)
 
 
 def diverged(state: State) -> bool:

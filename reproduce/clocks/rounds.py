@@ -23,7 +23,7 @@ class Rounds:
     every: evaluate after every so many rounds, at the start (round 0) and at the end; `dense_last`: in the last so
     many rounds evaluate after each. trace: record the model's coordinates every so many rounds (toys only).
     work: record the samples processed so far by all clients that trained. view: which data the evaluation uses.
-    by_class: also record the accuracy on each label.
+    by_class: also record the accuracy on each label; by_client: that of the worst client, and its spread (`measure`).
     until: ("accuracy", 80.0) ends the run with the first evaluation whose metric is at or above the number.
     """
 
@@ -37,14 +37,17 @@ class Rounds:
     view: str = "test"
     until: tuple[str, float] | None = None
     by_class: bool = False
+    by_client: bool = False
 
     def check(self, experiment: Any) -> None:
         """Raises ValueError if the experiment cannot be run by this clock."""
         problem = experiment.problem
         synchronous(experiment, members=problem.clients)
         problem.check_view(self.view)
-        if self.by_class and problem.model is None:
+        if (self.by_class or self.by_client) and problem.model is None:
             raise ValueError("a quadratic has no classes to tell apart")
+        if self.by_client and self.view != "test":
+            raise ValueError("clients are told apart on the view 'test'")
         if self.trace and problem.model is not None:
             raise ValueError("traces are for quadratics: a network has too many coordinates")
 
@@ -76,7 +79,8 @@ class Rounds:
         while True:
             if state["pending"]:
                 state["ending"] = state["round"] == self.rounds
-                yield from measure(env, algorithm, state, state["round"], self.view, by_class=self.by_class)
+                apart = {"by_class": self.by_class, "by_client": self.by_client}
+                yield from measure(env, algorithm, state, state["round"], self.view, **apart)
                 if self.work:
                     record(state, state["round"], "work", state["work"])
                 state["pending"] = False

@@ -40,9 +40,11 @@ class Batches:
         """Samples in the smallest batch of a client with `samples` samples: the short one at the end of a pass."""
         return (samples - 1) % self.size + 1
 
-    def steps(self, amount: int, unit: str, samples: int) -> int:
-        """Local SGD steps of `amount` steps or epochs on a client with `samples` samples; none without any."""
-        return amount * (self.per_pass(samples) if unit == "epochs" else samples > 0)
+    def steps(self, amount: float, unit: str, samples: int) -> int:
+        """Local SGD steps of `amount` steps or epochs on a client with `samples` samples; none without any. A part of
+        an epoch has the first batches of a pass: 0.7 epochs of ten batches are 7, of nine 7 too."""
+        each = self.per_pass(samples) if unit == "epochs" else samples > 0
+        return math.ceil(round(amount * each, 9))  # 0.7 * 10 is a little more than 7
 
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
         """Sample indices [steps, size] of one local run; -1 pads short batches."""
@@ -86,7 +88,7 @@ class Shuffled(Batches):
 class Walk(Shuffled):
     """One pass over a fresh permutation that stops after the given steps and never wraps around (dynamic_init)."""
 
-    def steps(self, amount: int, unit: str, samples: int) -> int:
+    def steps(self, amount: float, unit: str, samples: int) -> int:
         return min(super().steps(amount, unit, samples), self.per_pass(samples))
 
 

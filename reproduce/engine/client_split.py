@@ -96,8 +96,8 @@ class ClassificationSplit:
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         """Local SGD steps [N] of the clients' work `amounts` [N]."""
         batches = self.problem.batches
-        pairs = zip(amounts, self.samples, strict=True)
-        return np.array([batches.steps(int(a), unit, int(n)) for a, n in pairs], dtype=np.int64)
+        pairs = zip(np.asarray(amounts).tolist(), self.samples.tolist(), strict=True)
+        return np.array([batches.steps(a, unit, n) for a, n in pairs], dtype=np.int64)
 
     def plan(self, client: int, steps: int, round: int, offset: int) -> Indices:
         """Sample indices [steps, B] into the training set; UserError for a user's own that are none."""
@@ -197,6 +197,22 @@ class ClassificationSplit:
             held = np.concatenate([self.indices[client] for client in chosen])
             return np.flatnonzero(np.isin(test_labels, labels[held]))
         return np.arange(len(test_labels)) if self.test_indices is None else np.concatenate(self.test_indices)
+
+    def by_client(self, right: np.ndarray) -> np.ndarray:
+        """Accuracy [N] in percent of a model by how much it is right [n] on the view "test": on a client's own part of
+        the test set if that is split, else on the test samples in the proportions of its labels; NaN without any."""
+        if self.test_indices is not None:
+            parts = np.split(right, np.cumsum([len(i) for i in self.test_indices])[:-1])
+            return np.array([100 * part.mean() if len(part) else np.nan for part in parts])
+        classes = self.device_data.classes
+        there = np.bincount(self.device_data.test_labels, minlength=classes)
+        each = np.bincount(self.device_data.test_labels, right, classes) / np.maximum(there, 1)
+        held = np.array(
+            [np.bincount(self.device_data.labels[i], minlength=classes) for i in self.indices]
+        )  # [N, classes]
+        held[:, there == 0] = 0
+        total = held.sum(1)
+        return np.where(total > 0, 100 * held @ each / np.maximum(total, 1), np.nan)
 
     def labels(self, name: str) -> Indices:
         """Labels of the samples of an evaluation view."""

@@ -62,7 +62,7 @@ class QuadraticSplit:
     random = initial
 
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
-        return np.asarray(amounts, dtype=np.int64)
+        return np.ceil(amounts).astype(np.int64)  # a pass is one step
 
     def first_pass(self, client: int, steps: int, offset: int) -> int:
         """Every gradient is a pass."""

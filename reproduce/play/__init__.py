@@ -47,6 +47,8 @@ def play(
     partition: Any = None,
     clients: int | None = None,
     label: str = LABEL,
+    epochs: float | None = None,
+    by_client: bool = False,
 ) -> pd.DataFrame:
     """Train algorithms on benchmarks and return one row per benchmark, algorithm and seed (`Match.frame`); `summary`
     makes means and intervals of it. What was trained before is not trained again; the cost of the rest is said on
@@ -60,7 +62,8 @@ def play(
     against: what the others are compared with on the same seeds; "": the benchmark's FedAvg.
     data: a folder, a file, a `datasets.Dataset` or `DatasetDict` (`data.userdata.bring`), with `label`, the column
     of labels, in place of the benchmarks' data; without `on`, the plain benchmark of `play.owndata`. model, partition,
-    clients: in place of theirs (`owndata.benchmarks`).
+    clients, epochs: in place of theirs (`owndata.benchmarks`). by_client: with columns `worst_client`, the accuracy of
+    the worst client, and `client_spread`, its standard deviation over clients.
 
     Raises UserError for unknown names, options of a wrong type, an algorithm that does not fit a benchmark, and data
     that are missing; a class of the user's own that raises while it trains is a row with its error.
@@ -71,7 +74,7 @@ def play(
         raise UserError("name a benchmark (on=...), or bring data (data=...)")
     match = Match(
         [parse(text) for text in asked],
-        benchmarks(places, scale, data, model, partition, clients, label),
+        benchmarks(places, scale, data, model, partition, clients, label, epochs, by_client),
         tuple(seeds),
         tune,
         against=parse(against) if against else None,

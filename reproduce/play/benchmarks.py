@@ -88,6 +88,11 @@ class Benchmark:
         """What is compared, and its unit."""
         return ("accuracy", "%") if self.has_data else ("distance", "")
 
+    @property
+    def by_client(self) -> bool:
+        """Are clients told apart?"""
+        return bool(getattr(self.template.clock, "by_client", False))
+
     @cached_property
     def slug(self) -> str:
         """The name as a part of file names."""

@@ -252,7 +252,7 @@ class Match:
     def frame(self) -> pd.DataFrame:
         """One row per benchmark, algorithm and seed: benchmark, scale, algorithm, lr, seed, metric, value, difference
         (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ...", "not trained"), edge,
-        chosen_on (`HELD_OUT`, or "").
+        chosen_on (`HELD_OUT`, or ""); `scores.BY_CLIENT` if clients are told apart somewhere.
 
         The value is a mean over a run's last evaluations (`Benchmark.window`), over the sizes where a model has
         several; NaN where there is none.
@@ -263,7 +263,8 @@ class Match:
             base = mine[0].set_index("seed")["value"]
             parts += [rows.assign(difference=rows["value"] - rows["seed"].map(base)) for rows in mine]
         columns = ["benchmark", "scale", "algorithm", "lr", "seed", "metric", "value", "difference", "status"]
-        return pd.concat(parts, ignore_index=True)[[*columns, "edge", "chosen_on"]]
+        columns += [*scores.BY_CLIENT] * any(b.by_client for b in self.benchmarks)
+        return pd.concat(parts, ignore_index=True).reindex(columns=[*columns, "edge", "chosen_on"])
 
     def _rows(self, entry: Entry) -> pd.DataFrame:
         j = self.reported(entry)

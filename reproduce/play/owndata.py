@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
@@ -15,7 +15,7 @@ from reproduce.data.batches import Shuffled
 from reproduce.data.userdata import ByColumn, UserData, bring
 from reproduce.data.userfiles import LABEL
 from reproduce.declare.experiment import Experiment
-from reproduce.declare.values import Count, check
+from reproduce.declare.values import Bounds, Count, check
 from reproduce.errors import UserError, unknown
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.models.model import Model
@@ -46,12 +46,24 @@ class Own:
     model: Model | None = None
     partition: Any = None
     clients: int | None = None
+    epochs: float | None = None
+    by_client: bool = False
 
     @property
     def title(self) -> str:
         """As it stands in the name of a benchmark."""
         records = [_words(record) for record in (self.model, self.partition) if record is not None]
-        return ", ".join(filter(None, [self.name, *records, f"{self.clients} clients" if self.clients else ""]))
+        counts = [f"{self.clients} clients" * bool(self.clients), f"{self.epochs} epochs" * bool(self.epochs)]
+        return ", ".join(filter(None, [self.name, *records, *counts, "by client" * self.by_client]))
+
+    def put(self, e: Experiment) -> Experiment:
+        """The experiment with it in place of its own."""
+        problem: Any = e.problem
+        system = replace(e.system, work=Epochs(self.epochs)) if self.epochs else e.system
+        if self.by_client and not isinstance(e.clock, Rounds):
+            raise ValueError("clients are told apart where there are rounds")
+        clock = replace(e.clock, by_client=True) if self.by_client else e.clock
+        return replace(e, problem=replace(problem, **self.fields), system=system, clock=clock)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -78,17 +90,22 @@ def benchmarks(
     partition: Any = None,
     clients: int | None = None,
     label: str = LABEL,
+    epochs: float | None = None,
+    by_client: bool = False,
 ) -> list[Benchmark]:
     """The benchmarks of these names; with what is the user's own in place of theirs, and without names a plain one.
 
     data: what `userdata.bring` takes. model: "module:name(number=1)", a class or a function that can be imported, or a
-    record of `models.declared`. partition: "Dirichlet(0.3)", "column:NAME", or a record. Raises UserError.
+    record of `models.declared`. partition: "Dirichlet(0.3)", "column:NAME", or a record. epochs: of a client in a
+    round, 0.5 say. by_client: with the accuracy of the worst client, and its spread. Raises UserError.
     """
-    if data is None and model is None and partition is None and clients is None:
+    if all(given is None for given in (data, model, partition, clients, epochs)) and not by_client:
         return [find(name, scale) for name in dict.fromkeys(on)]
     if not on and data is None:
-        raise UserError("a network, a partition and a number of clients go with --data FOLDER or --on BENCHMARK")
-    own = _own(data, model, partition, clients, label)
+        raise UserError("what replaces a benchmark's own goes with --data FOLDER or --on BENCHMARK")
+    if epochs is not None:
+        check("--epochs", epochs, Annotated[float, Bounds(above=0)])
+    own = replace(_own(data, model, partition, clients, label), epochs=epochs, by_client=by_client)
     if on:
         return [_replaced(find(name, scale), own) for name in dict.fromkeys(on)]
     return [_plain(own, scale)]
@@ -158,11 +175,11 @@ def _plain(own: Own, scale: str) -> Benchmark:
     )
     with owned(own.name):
         problem = Classification(**filled.fields, batches=Shuffled(BATCH))
-    clock = Rounds(ROUNDS[scale])
-    template = Experiment({"algorithm": "fedavg"}, problem, System(Epochs(EPOCHS)), FedAvg(RATE), clock)
+    clock, epochs = Rounds(ROUNDS[scale], by_client=own.by_client), own.epochs or EPOCHS
+    template = Experiment({"algorithm": "fedavg"}, problem, System(Epochs(epochs)), FedAvg(RATE), clock)
     said = (
         f"{own.name}: {data.words}; {_words(filled.partition)} over {filled.clients} clients; {_words(filled.model)}; "
-        f"{clock.rounds} rounds of {EPOCHS} epochs, batches of {BATCH}, rate {RATE}"
+        f"{clock.rounds} rounds of {epochs} epochs, batches of {BATCH}, rate {RATE}"
     )
     title = replace(own, name="").title
     name = f"{own.name} ({title})" if title else own.name
@@ -185,9 +202,9 @@ def _replaced(benchmark: Benchmark, own: Own) -> Benchmark:
         if not isinstance(e.problem, Classification):
             raise UserError(f"{name}: {benchmark.name} has a function and no data to replace")
         try:
-            experiments[label] = replace(e, problem=replace(e.problem, **own.fields))
+            experiments[label] = own.put(e)
         except (UserError, ValueError) as error:
-            hint = "" if own.model else "; name a network with --model"
+            hint = "" if own.model or not own.data else "; name a network with --model"
             raise UserError(f"{name} cannot be: {error}{hint}") from error
     said = f"with {own.title}" + (f" ({own.data.words})" if own.data else "")
     words = "; ".join(filter(None, [benchmark.substitute, said, own.note]))

@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 BOUNDS = {"accuracy": (0.0, 100.0), "distance": (0.0, math.inf)}
 """The smallest and the largest number of each metric."""
+BY_CLIENT = ("worst_client", "client_spread")
+"""Beside them where clients are told apart: the accuracy of the worst one, the standard deviation over clients."""
 
 
-def curves(job: Job, benchmark: Benchmark) -> pd.DataFrame:
+def curves(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFrame:
     """lr, seed, round, time, value, status of every evaluation; where models of several sizes are evaluated, their
-    mean."""
+    mean. metric: another one than the benchmark's."""
     seeds = {job.panel.name: job.panel.seeds}
     frame = histories.load(
         [histories.Source(job.panel.name, Path(job.output))], job.scale, (), job.experiments, seeds
     ).frame
-    rows = frame[frame["metric"] == benchmark.metric[0]]
+    rows = frame[frame["metric"] == (metric or benchmark.metric[0])]
     means = rows.groupby(["lr", "seed", "round"], sort=True).agg(
         time=("time", "first"), value=("value", lambda v: v.mean(skipna=False)), status=("status", "first")
     )
@@ -36,9 +38,17 @@ def curves(job: Job, benchmark: Benchmark) -> pd.DataFrame:
 
 
 def of(job: Job, benchmark: Benchmark) -> pd.DataFrame:
-    """lr, seed, value, status: the mean of a run's last evaluations; NaN for a run that diverged."""
+    """lr, seed, value, status: the mean of a run's last evaluations; NaN for a run that diverged. With `BY_CLIENT`, if
+    clients are told apart, likewise."""
+    found = _last(curves(job, benchmark), benchmark)
+    for name in BY_CLIENT * benchmark.by_client:
+        found[name] = _last(curves(job, benchmark, name), benchmark)["value"]
+    return found
+
+
+def _last(curves: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     found = []
-    for (lr, seed), run in curves(job, benchmark).groupby(["lr", "seed"]):
+    for (lr, seed), run in curves.groupby(["lr", "seed"]):
         status = str(run["status"].iloc[0])
         tail = run["value"].tail(benchmark.window(len(run)))
         found.append((lr, seed, float(tail.mean()) if status == "ok" else math.nan, status))
@@ -53,9 +63,10 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """One row per benchmark and algorithm of what `play` returns.
 
     lr, metric, seeds; mean with its 95 % t-interval low, high; difference to the reference, paired by seed, with
-    difference_low, difference_high; rank (1: the best mean); status; chosen_on, what chose the rate. Numbers are NaN
-    where a seed has none, intervals also with one seed. An interval ends where the means that are possible end
-    (`BOUNDS`): as nothing lies beyond, it covers the true mean as often as the t-interval.
+    difference_low, difference_high; rank (1: the best mean); status; chosen_on, what chose the rate; means of
+    `BY_CLIENT`, if there are any. Numbers are NaN where a seed has none, intervals also with one seed. An interval ends
+    where the means that are possible end (`BOUNDS`): as nothing lies beyond, it covers the true mean as often as the
+    t-interval.
     """
     rows = []
     for (benchmark, algorithm), runs in frame.groupby(["benchmark", "algorithm"], sort=False):
@@ -71,7 +82,8 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     found = pd.DataFrame(rows, columns=[*columns, "difference_low", "difference_high", "status", "chosen_on"])
     signed = found["mean"].where(found["metric"] == "distance", -found["mean"])
     found.insert(11, "rank", signed.groupby(found["benchmark"]).rank(method="min"))
-    return found
+    groups = frame.groupby(["benchmark", "algorithm"], sort=False)
+    return found.assign(**{n: groups[n].agg(lambda v: v.mean(skipna=False)).tolist() for n in BY_CLIENT if n in frame})
 
 
 def _counted(statuses: pd.Series[str]) -> list[str]:

@@ -12,7 +12,7 @@ import pandas as pd
 from reproduce import files
 from reproduce.play import across
 from reproduce.play.match import Match
-from reproduce.play.scores import summary
+from reproduce.play.scores import BY_CLIENT, summary
 from reproduce.play.written import number, span
 from reproduce.report import around, captions, figures
 from reproduce.report.entries import scale_line
@@ -25,20 +25,29 @@ if TYPE_CHECKING:
     from reproduce.play.benchmarks import Benchmark
 
 HEADER = ("BENCHMARK", "ALGORITHM", "RATE", "MEAN", "95 % INTERVAL", "DIFFERENCE", "95 % INTERVAL ", "RANK", "STATE")
+CLIENTS = ("worst client", "spread over clients")
+"""Columns before the last two, if clients are told apart."""
 LONGEST = 64
 """Letters of a name in a picture."""
-RIGHT = ("RATE", "MEAN", "DIFFERENCE", "RANK")
+RIGHT = ("RATE", "MEAN", "DIFFERENCE", "RANK", *(name.upper() for name in CLIENTS))
+
+
+def header(found: pd.DataFrame) -> list[str]:
+    """The names of the columns of `rows`."""
+    return [*HEADER[:-2], *(name.upper() for name in CLIENTS * (BY_CLIENT[0] in found)), *HEADER[-2:]]
 
 
 def rows(found: pd.DataFrame) -> list[list[str]]:
-    """The cells under `HEADER` of a `summary`, but for what does not fit and what was not trained."""
-    lines = []
+    """The cells under `header` of a `summary`, but for what does not fit and what was not trained."""
+    lines, apart = [], [name for name in BY_CLIENT if name in found]
     for one in found[~found["status"].str.match("refused|not trained")].to_dict("records"):
         mean, interval = number(one["mean"]), span(one["low"], one["high"])
         difference = number(one["difference"]), span(one["difference_low"], one["difference_high"])
         rank = "" if math.isnan(one["rank"]) else f"{one['rank']:.0f}"
         rate = "" if math.isnan(one["lr"]) else f"{one['lr']:.3g}"
-        lines.append([one["benchmark"], one["algorithm"], rate, mean, interval, *difference, rank, one["status"]])
+        clients = [number(one[name]) for name in apart]
+        named = [one["benchmark"], one["algorithm"], rate]
+        lines.append([*named, mean, interval, *difference, *clients, rank, one["status"]])
     return lines
 
 
@@ -51,7 +60,8 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
     for benchmark in match.benchmarks:
         metric, unit = benchmark.metric
         head = ["algorithm", "rate", f"{metric}{f' ({unit})' * bool(unit)}", "95 % interval",
-                f"minus {match.reference(benchmark).text}", "95 % interval", "rank", "state"]  # fmt: skip
+                f"minus {match.reference(benchmark).text}", "95 % interval", *CLIENTS * (BY_CLIENT[0] in found),
+                "rank", "state"]  # fmt: skip
         mine = [line[1:] for line in rows(found[found["benchmark"] == benchmark.name])]
         out += [
             f"## {benchmark.name}",
@@ -77,6 +87,11 @@ def notes(match: Match) -> list[str]:
         f"one turn of all groups); where models of several sizes are evaluated, their mean. {spread}. Differences are "
         f"to {references}, paired by seed.",
     ]
+    if any(b.by_client for b in match.benchmarks):
+        found.append(
+            "A client's accuracy is that on its own part of the test set if that is split, else on the test samples in "
+            "the proportions of its labels. The spread is the standard deviation over clients."
+        )
     if match.tune:
         rates = ", ".join(f"{f:g}" for f in match.factors)
         found.append(

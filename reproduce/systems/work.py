@@ -1,8 +1,9 @@
 """How much local work each client does in a round.
 
-Amounts are whole numbers >= 1 in the record's `unit`: "steps" (mini-batches) or "epochs" (passes over the client's own
-data). Rounds and clients are counted from 0. The rules with a random draw per round (FedACS) depend on (seed, round,
-client) only and are thus common to all algorithms; those of FedaGrac repeat the published code, where no seed enters.
+Amounts are in the record's `unit`: whole numbers >= 1 of "steps" (mini-batches), or "epochs" (passes over the client's
+own data), of which there may be a part. Rounds and clients are counted from 0. The rules with a random draw per round
+(FedACS) depend on (seed, round, client) only and are thus common to all algorithms; those of FedaGrac repeat the
+published code, where no seed enters.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Work(ABC):
 
     @abstractmethod
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
-        """Work of every client in `round`: int64, shape (clients,), all >= 1."""
+        """Work of every client in `round`, shape (clients,): int64, all >= 1; epochs may be fractions, all > 0."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,14 @@ class Steps(Work):
 
 @dataclass(frozen=True)
 class Epochs(Work):
-    """`e` passes over the client's own data for every client in every round."""
+    """`e` passes over the client's own data for every client in every round; of a part of a pass, what is begun of a
+    batch counts."""
 
-    e: Count
+    e: Annotated[float, Bounds(above=0, most=MOST)]
     unit = "epochs"
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
-        return np.full(clients, self.e, dtype=np.int64)
+        return np.full(clients, self.e)
 
 
 @dataclass(frozen=True)
