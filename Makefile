@@ -18,7 +18,7 @@ ARCHIVE ?= reproduce-$(VERSION).tar.gz
 # The last line compares the results with results/smoke.json: what computes something else ends here.
 smoke: $(VENV)/workflow.stamp
 	$(BIN)/snakemake smoke --cores $(CORES) --quiet rules
-	$(BIN)/python -m reproduce verify smoke --expected
+	$(BIN)/reproduce verify --scale smoke --expected
 	@echo "Written: figures/smoke/ tables/smoke/ report/smoke/index.html"
 
 # A folder for a web server, site/: the documents, the pages of all scales, a gallery. Warnings are errors.

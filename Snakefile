@@ -71,7 +71,8 @@ rule train:
         mem_mb=lambda w, attempt: attempt * costs.megabytes(w.scale, w.paper, w.job),
         gpu=costs.gpus(),
     shell:
-        "{PYTHON:q} -m reproduce train {wildcards.scale} {wildcards.paper} {wildcards.job} -o {output} > {log} 2>&1"
+        "{PYTHON:q} -m reproduce train --scale {wildcards.scale} {wildcards.paper} {wildcards.job} "
+        "-o {output} > {log} 2>&1"
 
 
 for kind, endings in plan.ENDINGS.items():
@@ -92,7 +93,7 @@ for kind, endings in plan.ENDINGS.items():
         localrule: True
         shell:
             "set -o pipefail; "
-            "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+            "{PYTHON:q} -m reproduce render --scale {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 
 rule misnamed:

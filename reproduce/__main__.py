@@ -1,11 +1,13 @@
-"""The command line: `python -m reproduce COMMAND`. Every command is one module in `reproduce/cli`."""
+"""The command line: `reproduce COMMAND`, or `python -m reproduce COMMAND`. A command is a module in `reproduce/cli`."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from types import ModuleType
 from typing import NoReturn
 
 INTERRUPTED = "interrupted; what was finished is kept, and so is the latest checkpoint"
@@ -13,8 +15,10 @@ INTERRUPTED = "interrupted; what was finished is kept, and so is the latest chec
 try:  # Ctrl-C may come while the program is read
     import argparse
 
+    from reproduce import __version__
     from reproduce.cli import (
         data,
+        doctor,
         list_,
         partition,
         plan,
@@ -26,11 +30,18 @@ try:  # Ctrl-C may come while the program is read
         verify,
     )
     from reproduce.errors import Stopped, UserError, unknown
+    from reproduce.text import fill
 except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
 
-COMMANDS = (list_, data, plan, train, render, verify, replay, report, play, partition)
+GROUPS = {
+    "look": (list_, data, plan, partition, doctor),
+    "run": (train, render, play),
+    "judge": (verify, report),
+    "keep": (replay,),
+}
+COMMANDS = tuple(module for modules in GROUPS.values() for module in modules)
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,19 +53,28 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; a command module gives NAME, its docstring, `arguments(parser)` and `run(args)`."""
+    about = {module: " ".join((module.__doc__ or "").split("\n\n")[0].split()) for module in COMMANDS}
+    groups = ("\n".join([f"{name}:", *map(partial(_entry, about), of)]) for name, of in GROUPS.items())
     top = Parser(
-        prog="python -m reproduce",
+        prog="reproduce",
+        usage="reproduce [-h] [--debug] [--version] COMMAND ...",
         description="Reproduce the tables and figures of five federated-learning papers.",
-        epilog="The whole workflow: snakemake --cores N (see README.md).",
+        epilog="\n\n".join([*groups, "The whole workflow is `snakemake --cores N`; `reproduce COMMAND -h` has more."]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    top.add_argument("--version", action="version", version=f"reproduce {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
     for module in COMMANDS:
-        about = (module.__doc__ or "").split("\n\n")
-        sub = commands.add_parser(module.NAME, help=about[0].rstrip("."), description="\n\n".join(about))
+        sub = commands.add_parser(module.NAME, description=module.__doc__)
         module.arguments(sub)
         sub.set_defaults(run=module.run)
     return top
+
+
+def _entry(about: Mapping[ModuleType, str], module: ModuleType) -> str:
+    lines = fill(about[module].rstrip("."), " " * 13).splitlines()
+    return "\n".join([f"  {module.NAME:<11}{lines[0].lstrip()}", *lines[1:]])
 
 
 NO_MEMORY = "error: there is not enough memory for this: ask for less at once, or use a larger machine"
@@ -68,6 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     _prepare_streams()
     words = list(sys.argv[1:] if argv is None else argv)
+    if not words:
+        parser().print_help()
+        return 0
     if "--debug" in words:
         args = _parsed(words)
         args.run(args)

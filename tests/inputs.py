@@ -17,8 +17,8 @@ import pytest
 
 TABLE = "fedagrac/table1"
 JOB = "table1-lr"
-TRAIN = ("train", "smoke", "fedagrac", JOB)
-RENDER = ("render", "smoke", TABLE)
+TRAIN = ("train", "--scale", "smoke", "fedagrac", JOB)
+RENDER = ("render", "--scale", "smoke", TABLE)
 PARTITION = ("partition", "fedagrac-steps", "--scale", "smoke")
 PLAY = ("play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke")
 
@@ -130,23 +130,28 @@ def places() -> Iterator[Bad]:
     wanted = {
         TRAIN: ("results", "results/smoke", "results/smoke/fedagrac"),
         RENDER: ("tables", "tables/smoke", "results/smoke/cells"),
-        ("report", "smoke"): ("report", "report/smoke"),
+        ("report", "--scale", "smoke"): ("report", "report/smoke"),
     }
     for command, names in wanted.items():
         for name in names:
             yield Bad(f"{name} is a file", command, "cannot write", file(name))
             yield Bad(f"{name} is a loop", command, "cannot write", link(name, Path(name).name))
             yield Bad(f"{name} is not writable", command, "cannot write", link(name, NEVER))
-    for command in (TRAIN, RENDER, ("report", "smoke")):
+    for command in (TRAIN, RENDER, ("report", "--scale", "smoke")):
         yield Bad("the disk is full", command, "no space left", full=True)
     stem = TABLE.replace("/", "_")
     for name in (f"tables/smoke/{stem}.{e}" for e in ("md", "csv", "tex")):
         yield Bad(f"{name} is a folder", RENDER, "it is a folder", folder(name))
     for name in (f"results/smoke/cells/{stem}.csv", f"results/smoke/cells/{stem}.json"):
         yield Bad(f"{name} is a folder", RENDER, "it is a folder", folder(name))
-    yield Bad("the page is a folder", ("report", "smoke"), "it is a folder", folder("report/smoke/index.html"))
     yield Bad(
-        "the record of replays is a folder", ("replay", "smoke"), "replay.csv", folder("results/smoke/replay.csv")
+        "the page is a folder", ("report", "--scale", "smoke"), "it is a folder", folder("report/smoke/index.html")
+    )
+    yield Bad(
+        "the record of replays is a folder",
+        ("replay", "--scale", "smoke"),
+        "replay.csv",
+        folder("results/smoke/replay.csv"),
     )
     yield Bad("documents where no table is rendered", ("report", "--docs"), "no table of scale paper has")
 
@@ -192,16 +197,16 @@ def names() -> Iterator[Bad]:
     slots: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (("list", "--scale", "{}"), "scale", "papre"),
         (("plan", "fedagrac", "--scale", "{}"), "scale", "smok"),
-        (("train", "{}", "fedagrac", JOB), "scale", "smke"),
-        (("replay", "{}"), "scale", "papr"),
-        (("render", "{}", TABLE), "scale", "smoek"),
-        (("verify", "{}"), "scale", "paperr"),
-        (("report", "{}"), "scale", "Smoke"),
+        (("train", "--scale", "{}", "fedagrac", JOB), "scale", "smke"),
+        (("replay", "--scale", "{}"), "scale", "papr"),
+        (("render", "--scale", "{}", TABLE), "scale", "smoek"),
+        (("verify", "--scale", "{}"), "scale", "paperr"),
+        (("report", "--scale", "{}"), "scale", "Smoke"),
         (("plan", "{}"), "", "fedasc"),
-        (("replay", "smoke", "{}"), "", "dynamic-init"),
-        (("train", "smoke", "{}", JOB), "paper", "fedagarc"),
-        (("train", "smoke", "fedagrac", "{}"), "job", "table1lr"),
-        (("render", "smoke", "{}"), "artifact", "fedagrac/tabel1"),
+        (("replay", "--scale", "smoke", "{}"), "", "dynamic-init"),
+        (("train", "--scale", "smoke", "{}", JOB), "paper", "fedagarc"),
+        (("train", "--scale", "smoke", "fedagrac", "{}"), "job", "table1lr"),
+        (("render", "--scale", "smoke", "{}"), "", "fedagrac/tabel1"),
         (("data", "get", "{}"), "data set", "mnits"),
         (("play", "fednova", "--on", "{}", "--scale", "smoke"), "", "fedagrac-stesp"),
         (("play", "fednova", "--on", "fedagrac-steps", "--scale", "{}"), "scale", "smkoe"),
@@ -225,17 +230,17 @@ def numbers() -> Iterator[Bad]:
         yield Bad(f"fedprox({options})", words, "is a number" if "999" in options else "options are name=value")
     for option, value in (("rounds", "0"), ("rounds", "-3"), ("rounds", "x"), ("minutes", "0"), ("minutes", "-1"),
                           ("minutes", "nan"), ("minutes", "soon")):  # fmt: skip
-        yield Bad(f"--{option} {value}", ("replay", "smoke", f"--{option}={value}"), option.rstrip("s"))
+        yield Bad(f"--{option} {value}", ("replay", "--scale", "smoke", f"--{option}={value}"), option.rstrip("s"))
 
 
 def arguments() -> Iterator[Bad]:
     """Words that are missing, too many, or unknown."""
     for command in (
-        (), ("--scale",), ("list", "--scale"), ("list", "more"), ("plan", "fedagrac", "more"),
-        ("plan", "--calibrate"), ("data", "fetch", "mnist"), ("data", "get"), ("train", "smoke"),
-        ("train",), ("train", "smoke", "fedagrac"), (*TRAIN, "-o"), (*TRAIN, "--threads", "2"), ("replay",),
-        ("render",), ("render", "smoke"), ("render", "smoke", TABLE, "more"), ("verify",),
-        ("verify", "smoke", "--jsn"), ("report", "smoke", "--docs", "--open"), ("partition",),
+        ("--json",), ("--scale",), ("list", "--scale"), ("list", "more"), ("plan", "fedagrac", "more"),
+        ("plan", "--calibrate"), ("data", "fetch", "mnist"), ("data", "get"), ("train", "--scale", "smoke"),
+        ("train",), ("train", "--scale", "smoke", "fedagrac"), (*TRAIN, "-o"), (*TRAIN, "--threads", "2"),
+        ("render",), ("render", "--scale", "smoke"), ("render", "--scale", "smoke", TABLE, "more"),
+        ("verify", "--scale", "smoke", "--jsn"), ("report", "--scale", "smoke", "--docs", "--open"), ("partition",),
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
     for asked in ("--list", "--matrix", "--all"):
@@ -248,7 +253,9 @@ def arguments() -> Iterator[Bad]:
     yield Bad("an algorithm as a benchmark", ("play", "--on", "sessions", "fedprox"), "name it before --on")
     yield Bad("rounds of an alias", ("play", "fednova", "--on", "fedagrac-steps@3"), "fedagrac/fig5-cnn2-10@20")
     yield Bad(
-        "no results at all", ("report", "paper"), "nothing of paper was run here yet: `snakemake paper --cores 2`"
+        "no results at all",
+        ("report", "--scale", "paper"),
+        "nothing of paper was run here yet: `snakemake paper --cores 2`",
     )
     yield Bad("panels of nobody", ("play", "--panels", "fedax"), "fedacs")
     yield Bad("an embedded set", ("data", "get", "digits"), "nothing to get")
@@ -259,8 +266,10 @@ def arguments() -> Iterator[Bad]:
         ("partition", "fedacs/mnist-static", "--scale", "paper"),
         "data set mnist: there is no ",
     )
-    yield Bad("data that is nowhere", ("train", "reduced", "fedacs", "image-blobs"), "unknown job")
-    yield Bad("the set is missing", ("train", "paper", "fedagrac", "fig4-lr-async--fedagrac"), "data set a9a")
+    yield Bad("data that is nowhere", ("train", "--scale", "reduced", "fedacs", "image-blobs"), "unknown job")
+    yield Bad(
+        "the set is missing", ("train", "--scale", "paper", "fedagrac", "fig4-lr-async--fedagrac"), "data set a9a"
+    )
 
 
 ROWS = tuple(row for rows in (outputs, places, settings, names, numbers, arguments) for row in rows())

@@ -114,17 +114,24 @@ def results() -> Iterator[Bad]:
         "a cut body under a whole end": content(RESULT, lambda data: data[:4] + data[400:]),
         "a body of zeros under a whole end": content(RESULT, lambda data: data[:4] + bytes(2000) + data[2004:]),
     }
-    for command in (RENDER, ("verify", "smoke"), ("report", "smoke"), ("plan", "--scale", "smoke")):
+    for command in (
+        RENDER,
+        ("verify", "--scale", "smoke"),
+        ("report", "--scale", "smoke"),
+        ("plan", "--scale", "smoke"),
+    ):
         for name, prepare in rows.items():
             yield Bad(f"a result, {name}", command, f"not used: {RESULT}: ", prepare)
     tables = {"empty": b"", "bytes": b"\xff", "half": b"## T\n\n| a | b |\n| :--- |\n"}
     for name, data in tables.items():
         page = content("tables/smoke/fedagrac_table1.md", lambda _, data=data: data)
         said = "not used: tables/smoke/fedagrac_table1.md: not as it was rendered"
-        yield Bad(f"a table, {name}", ("report", "smoke"), said, page)
+        yield Bad(f"a table, {name}", ("report", "--scale", "smoke"), said, page)
     record = "results/smoke/replay.csv"
-    yield Bad("a record of replays is a pipe", ("verify", "smoke"), f"not used: {record}: ", pipe(record))
-    yield Bad("a table is a pipe", ("report", "smoke"), "a pipe, a socket", pipe("tables/smoke/fedagrac_table1.md"))
+    yield Bad("a record of replays is a pipe", ("verify", "--scale", "smoke"), f"not used: {record}: ", pipe(record))
+    yield Bad(
+        "a table is a pipe", ("report", "--scale", "smoke"), "a pipe, a socket", pipe("tables/smoke/fedagrac_table1.md")
+    )
 
 
 def replayed() -> Iterator[Bad]:
@@ -134,9 +141,17 @@ def replayed() -> Iterator[Bad]:
             yield Bad(f"{name} is a {what}", RENDER, name, make)
     for name, text in {"text": "hello", "other columns": "job,result\na,b\n", "bytes": "\0\1\2"}.items():
         prepare = content("results/smoke/replay.csv", lambda data, text=text: text.encode())
-        yield Bad(f"a record of replays, {name}", ("replay", "smoke"), "not a record of replays", _and(_older, prepare))
+        yield Bad(
+            f"a record of replays, {name}",
+            ("replay", "--scale", "smoke"),
+            "not a record of replays",
+            _and(_older, prepare),
+        )
     yield Bad(
-        "a record of replays, a folder", ("replay", "smoke"), "it is a folder", folder("results/smoke/replay.csv")
+        "a record of replays, a folder",
+        ("replay", "--scale", "smoke"),
+        "it is a folder",
+        folder("results/smoke/replay.csv"),
     )
 
 
@@ -210,7 +225,7 @@ def claims() -> Iterator[Bad]:
 
     for key, value in {"check": "null", "statement": "3", "scales": "[]", "at": "[1]", "unasked": "[1]"}.items():
         data = claim(**{key: value})
-        yield Bad(f"a claim, {key}: {value}", ("verify", "smoke"), "claims.yaml", patch=put(data))
+        yield Bad(f"a claim, {key}: {value}", ("verify", "--scale", "smoke"), "claims.yaml", patch=put(data))
     for name, data in {
         "empty": b"", "a list": b"- 1\n", "open": b"claims: [",
         "Latin-1": claim(statement="'\xfc'").decode().encode("latin-1"), "UTF-16": claim().decode().encode("utf-16"),
@@ -218,13 +233,13 @@ def claims() -> Iterator[Bad]:
         "an object": b"paper: !!python/object/apply:os.system ['true']\n", "a control character": b"paper: \x01\n",
         "deep": b"claims: " + b"[" * 5000 + b"\n", "an unknown key": claim() + b"more: 1\n",
     }.items():  # fmt: skip
-        yield Bad(f"claims, {name}", ("verify", "smoke"), "claims.yaml", patch=put(data))
+        yield Bad(f"claims, {name}", ("verify", "--scale", "smoke"), "claims.yaml", patch=put(data))
 
     def piped(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         os.mkfifo(here.parent / "claims.yaml")
         put_claims(monkeypatch, lambda: [load_claims(here.parent / "claims.yaml")])
 
-    yield Bad("claims, a pipe", ("verify", "smoke"), "a pipe, a socket or a device", patch=piped)
+    yield Bad("claims, a pipe", ("verify", "--scale", "smoke"), "a pipe, a socket or a device", patch=piped)
 
 
 # --- data sets of one's own -------------------------------------------------------------------------------------------
@@ -313,11 +328,11 @@ def seen() -> Iterator[Bad]:
         ("other seeds", seeds, "all 8 runs missing"),
         ("another declaration", declared, "all 8 runs of another declaration"),
     ):
-        for command in (RENDER, ("verify", "smoke"), ("report", "smoke")):
+        for command in (RENDER, ("verify", "--scale", "smoke"), ("report", "--scale", "smoke")):
             yield Bad(name, command, says, prepare)
     damaged = content(RESULT, lambda data: data[:-9])
     changed = "is not what its record says"
-    for command in (("verify", "smoke"), ("report", "smoke")):
+    for command in (("verify", "--scale", "smoke"), ("report", "--scale", "smoke")):
         yield Bad("a damaged result", command, "not a complete results file", damaged)
         for name, prepare, says in (
             ("a cell changed", content(CELLS, flipped(0.9)), changed),

@@ -202,7 +202,7 @@ def run(folder: Path, module: str, arguments: Sequence[str], more: dict[str, str
 
 
 def reproduce(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """`python -m reproduce ...` in the miniature."""
+    """`reproduce ...` in the miniature."""
     return run(folder, "reproduce", arguments, more)
 
 
@@ -214,7 +214,7 @@ def snakemake(folder: Path, *arguments: str, **more: str) -> subprocess.Complete
 def trains(folder: Path, *arguments: str) -> str:
     """What a dry run says it would train; those that are trained together in the form of the others."""
     said = text(snakemake(folder, *arguments, "-n", "-p"))
-    together = re.findall(r"-m reproduce train (?:smoke|reduced) ([a-z_]+) (.*?) \|\|", said)
+    together = re.findall(r"-m reproduce train --scale (?:smoke|reduced) ([a-z_]+) (.*?) \|\|", said)
     return said + "".join(f"{paper}/{job}.parquet\n" for paper, jobs in together for job in jobs.split())
 
 

@@ -286,7 +286,7 @@ def matrix(taken: Match, monkeypatch: pytest.MonkeyPatch) -> Match:
 
 @pytest.mark.slow
 def test_the_committed_matrix_is_that_of_the_committed_results(matrix: Match) -> None:
-    """`python -m reproduce play --all --tune --finished -o play/reduced/across` makes it again."""
+    """`reproduce play --all --tune --finished -o play/reduced/across` makes it again."""
     frame = matrix.frame()
     pd.testing.assert_frame_equal(frame.reset_index(drop=True), committed(), check_dtype=False, rtol=1e-9)
     found = summary(frame)

@@ -60,12 +60,12 @@ def test_the_verdicts_are_those_of_the_scoreboard() -> None:
 
 
 def test_what_is_trained_anew_exists() -> None:
-    jobs = re.findall(r"train (\w+) (\w+) (\S+) -o", PAGE)
-    assert [plan.job(*job).name for job in jobs] == [name for *_, name in jobs]
-    replayed = re.findall(r"replay (\w+) (\S+?)` \| `replayed (\d+); (\d+) runs: \4 confirmed", PAGE)
+    jobs = re.findall(r"train (\w+) (\S+) -o", PAGE)
+    assert [plan.job("paper", *job).name for job in jobs] == [name for *_, name in jobs]
+    replayed = re.findall(r"replay (\S+?)` \| `replayed (\d+); (\d+) runs: \3 confirmed", PAGE)
     assert len(replayed) == 2
-    for scale, name, count, runs in replayed:
-        found = plan.artifact_jobs(scale, name)
+    for name, count, runs in replayed:
+        found = plan.artifact_jobs("paper", name)
         assert (len(found), sum(job.runs for job in found)) == (int(count), int(runs))
 
 
@@ -113,12 +113,12 @@ def test_an_archive_has_everything_but_history(archive: Path) -> None:
 
 
 def test_an_archive_works_without_git(archive: Path) -> None:
-    listed = called("python -m reproduce list", archive)
+    listed = called("reproduce list", archive)
     assert (listed.returncode, f"{coverage.total()} figures and tables" in listed.stdout) == (0, True)
-    verified = called("python -m reproduce verify paper fedagrac/fig1", archive)
+    verified = called("reproduce verify fedagrac/fig1", archive)
     assert verified.returncode == 0, verified.stderr
     assert "fedagrac/c09" in verified.stdout
-    trained = called("python -m reproduce train smoke fedagrac fig1 -o mine.parquet", archive)
+    trained = called("reproduce train --scale smoke fedagrac fig1 -o mine.parquet", archive)
     assert trained.returncode == 0, trained.stderr
     ask = "from pathlib import Path; from reproduce.store import reading;"
     ask += "print(reading.result(Path('mine.parquet'))[1][0].training['git'])"

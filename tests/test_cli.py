@@ -105,34 +105,34 @@ def test_plan_for_programs_and_for_people(project: Path) -> None:
 def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) -> None:
     project = miniature.build(tmp_path)
     for job in ("shared--fedavg", "shared--fed-acs"):
-        run = reproduce(project, "train", "paper", "fedacs", job, REPRODUCE_SEEDS="5", REPRODUCE_THREADS="1")
+        run = reproduce(project, "train", "--scale", "paper", "fedacs", job, REPRODUCE_SEEDS="5", REPRODUCE_THREADS="1")
         assert run.returncode == 0, run.stderr
         assert miniature.trained(project / f"results/paper/fedacs/{job}.parquet") == ([5], 1, 1)
-    run = reproduce(project, "render", "paper", "fedacs/fig10")
+    run = reproduce(project, "render", "--scale", "paper", "fedacs/fig10")
     others = "fedacs/fig10 at scale paper: panel shared not run: its results are not used: all 3 runs missing\n"
     lacks = "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
     written = "written: figures/paper/fedacs_fig10.png\n"
     assert run.stdout == others + lacks + written
-    run = reproduce(project, "render", "paper", "fedacs/fig10", REPRODUCE_SEEDS="5")
+    run = reproduce(project, "render", "--scale", "paper", "fedacs/fig10", REPRODUCE_SEEDS="5")
     assert run.returncode == 0, run.stderr
     assert run.stdout == lacks + written
     assert (project / "figures/paper/fedacs_fig10.png").exists()
 
 
 def test_a_bug_in_training_is_one_line_and_a_traceback_on_demand(project: Path) -> None:
-    run = reproduce(project, "train", "smoke", "fiarse", "diverge")
+    run = reproduce(project, "train", "--scale", "smoke", "fiarse", "diverge")
     assert run.returncode == 1
     line = "error in the program: ZeroDivisionError: the training fell over; `--debug` shows where"
     assert run.stderr.splitlines()[-1] == line
     assert "Traceback" not in run.stderr
-    assert "Traceback" in reproduce(project, "--debug", "train", "smoke", "fiarse", "diverge").stderr
+    assert "Traceback" in reproduce(project, "--debug", "train", "--scale", "smoke", "fiarse", "diverge").stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("train paper fedacs own--fedavgg", "did you mean own--fedavg"),
-        ("train reduced fedacs needs", "data set svhn: not in the data folder data"),
+        ("train --scale paper fedacs own--fedavgg", "did you mean own--fedavg"),
+        ("train --scale reduced fedacs needs", "data set svhn: not in the data folder data"),
     ],
 )
 def test_wrong_input_ends_in_one_line_and_status_2(project: Path, arguments: str, message: str) -> None:
@@ -149,7 +149,7 @@ def test_a_report_of_nothing_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["report", "smoke"]) == 2
+    assert main(["report", "--scale", "smoke"]) == 2
     assert "run this where" in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
 
@@ -158,7 +158,7 @@ def test_a_command_leaves_the_options_of_pandas_as_they_were(capsys: pytest.Capt
     """Also one that fails: its callers' own frames keep their kind of strings."""
     import pandas as pd
 
-    for command in (["verify", "smoke", "fedagrac/fig1"], ["render", "smoke", "no-such-figure"]):
+    for command in (["verify", "--scale", "smoke", "fedagrac/fig1"], ["render", "--scale", "smoke", "no-such-figure"]):
         main(command)
         assert pd.options.mode.string_storage == "auto"
     assert "no-such-figure" in capsys.readouterr().err
@@ -239,7 +239,7 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
     monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: board)
 
     def printed(*arguments: str) -> list[str]:
-        assert main(["verify", "smoke", *arguments]) == 0
+        assert main(["verify", "--scale", "smoke", *arguments]) == 0
         return str(capsys.readouterr().out).splitlines()
 
     lines = printed()
@@ -274,7 +274,7 @@ def test_a_claim_takes_one_line_of_a_terminal(monkeypatch: pytest.MonkeyPatch, c
     monkeypatch.setenv("COLUMNS", "60")
 
     def line() -> str:
-        assert main(["verify", "smoke"]) == 0
+        assert main(["verify", "--scale", "smoke"]) == 0
         (found,) = (line for line in capsys.readouterr().out.splitlines() if "fedacs/a-name" in line)
         return str(found)
 

@@ -74,7 +74,7 @@ def test_missing_data_names_file_folder_and_both_ways_out(place: Settings) -> No
         with pytest.raises(MissingData) as caught:
             load("cifar10", place)
         assert caught.value.needs == "cifar10"
-        for words in ("cifar10/cifar10.npz", str(place.data), "REPRODUCE_DATA", "python -m reproduce data get cifar10"):
+        for words in ("cifar10/cifar10.npz", str(place.data), "REPRODUCE_DATA", "reproduce data get cifar10"):
             assert words in str(caught.value)
         assert ("which does not exist" in str(caught.value)) is not create
     (place.data / "a9a").mkdir()

@@ -27,7 +27,7 @@ def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_there_is_a_number_for_each_metric_of_each_declared_experiment() -> None:
-    """If this fails, toys have changed: `make smoke`, then `python -m reproduce verify smoke --update`."""
+    """If this fails, toys have changed: `make smoke`, then `reproduce verify --scale smoke --update`."""
     numbers = expected.read("smoke")
     counts = {f"{job.paper}/{job.name}": len(job.experiments) for job in plan.jobs("smoke")}
     assert {job: {*map(len, metrics.values())} for job, metrics in numbers.items()} == {
@@ -107,10 +107,10 @@ def one_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_results_of_today_are_as_committed(one_job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", "smoke", "--expected"]) == 0
+    assert main(["verify", "--scale", "smoke", "--expected"]) == 0
     assert "numbers of 1 jobs are as expected" in capsys.readouterr().out
     before = expected.file("smoke").read_text()
-    assert main(["verify", "smoke", "--update"]) == 0
+    assert main(["verify", "--scale", "smoke", "--update"]) == 0
     assert expected.differences(expected.read("smoke"), expected.found("smoke")) == []
     assert set(before) == set(expected.file("smoke").read_text()), "the same form"
 
@@ -130,11 +130,11 @@ def test_other_results_end_in_a_line_that_says_what_to_do(one_job: Path, capsys:
     numbers = expected.read("smoke")
     numbers[JOB]["accuracy"][1] = 0.5 * (numbers[JOB]["accuracy"][1] or 0)
     expected.write("smoke", numbers)
-    assert main(["verify", "smoke", "--expected"]) == 2
+    assert main(["verify", "--scale", "smoke", "--expected"]) == 2
     out, err = capsys.readouterr()
     assert out.startswith(f"{JOB}, experiment 2, accuracy: ")
     assert "error: 1 of " in err
-    assert "`python -m reproduce verify smoke --update`" in err
+    assert "`reproduce verify --scale smoke --update`" in err
 
 
 def test_results_or_numbers_that_are_not_there(one_job: Path) -> None:

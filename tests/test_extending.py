@@ -50,7 +50,7 @@ def _run(folder: Path, command: str) -> str:
     """What the command prints; the copy comes before the installed package, and has a store of its own."""
     words = shlex.split(command)
     environment = {**os.environ, "PYTHONPATH": str(folder), "REPRODUCE_STORE": str(folder / "store")}
-    python = [sys.executable, *(["-m"] if words[0] == "snakemake" else [])]
+    python = [sys.executable, *(["-m"] if words[0] != "python" else [])]
     done = subprocess.run(
         [*python, *words[words[0] == "python" :]],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False,
@@ -68,11 +68,11 @@ def test_the_page_ends_with_commands_that_make_what_it_adds(project: Path) -> No
     cells = pd.read_csv(project / "results/smoke/cells/fedagrac_halves.csv")
     assert sorted(set(cells["algorithm"])) == ["fedavg", "fedhalf"]
     assert (cells["value"] > 50).all(), "a third would be chance"
-    assert "FedHalf beside FedAvg" in _run(project, "python -m reproduce list")
+    assert "FedHalf beside FedAvg" in _run(project, "reproduce list")
     _run(project, "python -m reproduce.runs.graphs")
     kept = (project / "reproduce/models/networks.json").read_text(encoding="utf-8")
     assert "Deep" not in kept, "a change of deep.py would go unseen"
-    played = _run(project, "python -m reproduce play fedhalf --matrix --on fedagrac-steps --scale smoke")
+    played = _run(project, "reproduce play fedhalf --matrix --on fedagrac-steps --scale smoke")
     assert re.search(r"^fedhalf +yes$", played, flags=re.M), "nothing is registered for it"
 
 

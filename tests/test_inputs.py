@@ -35,7 +35,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.chdir(folder)
     try:
         for job in plan.artifact_jobs("smoke", TABLE):
-            assert main(("train", job.scale, job.paper, job.name)) == 0
+            assert main(("train", "--scale", job.scale, job.paper, job.name)) == 0
         assert main(RENDER) == 0
     finally:
         os.chdir(before)
@@ -138,16 +138,12 @@ def test_an_interrupt_is_a_line(
 
     monkeypatch.setattr(module, "run", interrupted)
     words = {
-        "list": "",
-        "plan": "",
-        "data": "",
         "partition": "sessions",
-        "render": "smoke x/y",
-        "play": "",
+        "render": "x/y",
+        "train": "x y",
     }
-    words |= {"train": "smoke x y", "replay": "smoke", "verify": "smoke", "report": "smoke"}
     name = module.NAME  # type: ignore[attr-defined]
-    assert main((name, *words[name].split())) == 130
+    assert main((name, *words.get(name, "").split())) == 130
     assert capsys.readouterr().err.count("\n") == 1
 
 

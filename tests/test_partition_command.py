@@ -1,4 +1,4 @@
-"""`python -m reproduce partition`: what it says and draws."""
+"""`reproduce partition`: what it says and draws."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_what_the_page_says_works(
 ) -> None:
     """The blocks of docs/data.md, on a file of the embedded data."""
     section = (ROOT / "docs/data.md").read_text(encoding="utf-8").split("## Who holds what")[1].split("\n## ")[0]
-    (command,) = re.findall(r"python -m reproduce (.*)", section)
+    (command,) = re.findall(r"^    reproduce (.*)", section, flags=re.M)
     own, anybody = sorted(re.findall(r"```python\n(.*?)```", section, flags=re.S), key=len, reverse=True)
     monkeypatch.chdir(tmp_path)
     assert main(command.replace("four-cifar100 --scale paper", "four-image-blobs --scale smoke").split()) == 0

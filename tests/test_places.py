@@ -14,18 +14,19 @@ from reproduce.__main__ import COMMANDS, main
 ROOT = Path(__file__).parent.parent
 NEEDS = {
     "plan": "plan fedagrac --scale smoke",
-    "verify": "verify smoke",
-    "render": "render smoke fedagrac/table1",
-    "report": "report smoke",
-    "replay": "replay smoke",
+    "verify": "verify --scale smoke",
+    "render": "render --scale smoke fedagrac/table1",
+    "report": "report --scale smoke",
+    "replay": "replay --scale smoke",
 }
 """Commands that read what was made; in a folder without it all would be taken for missing."""
 ANYWHERE = {
     "list": "list fedacs",
     "data": "data",
+    "doctor": "doctor",
     "partition": "partition fedagrac-steps --scale smoke -o who.parquet -o who.png",
     "play": "play --list --scale smoke",
-    "train": "train smoke fedagrac table1-lr -o out.parquet",
+    "train": "train --scale smoke fedagrac table1-lr -o out.parquet",
 }
 
 
@@ -88,7 +89,7 @@ def test_streams_may_be_closed(redirected: str, status: int, tmp_path: Path) -> 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_signs_that_a_terminal_does_not_have_are_spelled_out(encoding: str) -> None:
     """A minus sign is not lost."""
-    command = [sys.executable, "-m", "reproduce", "verify", "reduced", "fedagrac/table6"]
+    command = [sys.executable, "-m", "reproduce", "verify", "--scale", "reduced", "fedagrac/table6"]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -46,7 +46,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: Path) -> None:
     assert len(OWN.splitlines()) <= 35
     words = shlex.split(COMMAND)
-    said = run(folder, *words[1:])
+    said = run(folder, "-m", *words)
     lines = [line for line in said.stdout.splitlines() if "FedSlow" in line]
     assert [line.split()[0] for line in lines] == ["fedagrac-steps", "sessions"]
     assert all(" to " in line and line.split()[-1] in "123" for line in lines), "all are ok, and ranked"
@@ -63,13 +63,13 @@ def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: 
 def test_a_strangers_pictures_and_network_train_in_one_command_each(tmp_path: Path) -> None:
     put(tmp_path, OWN, DIGITS, NET)
     for line in MINE.splitlines():
-        said = run(tmp_path, *shlex.split(line)[1:])
+        said = run(tmp_path, "-m", *shlex.split(line))
     about = "my digits: 1,442 + 355 pictures 8 x 8 x 1, 10 classes; DirichletClass(alpha=0.3) over 20 clients"
     assert about in said.stderr
     rows = [line for line in said.stdout.splitlines() if line.startswith(("fedavg ", "scaffold "))]
     assert [row.split()[0] for row in rows] == ["fedavg", "scaffold"]
     assert all(float(row.split()[2]) > 50 for row in rows), "it learns"
-    said = run(tmp_path, *shlex.split(TOGETHER)[1:])
+    said = run(tmp_path, "-m", *shlex.split(TOGETHER))
     rows = [line for line in said.stdout.splitlines() if line.startswith(("fedavg ", "my_module:"))]
     assert [row.split()[0] for row in rows] == ["fedavg", "my_module:FedSlow(fade=0.9)"]
     told = " ".join(said.stdout.split())
@@ -84,4 +84,4 @@ def test_the_other_commands_of_the_page_exist() -> None:
     from reproduce.__main__ import parser
 
     for line in OTHERS.splitlines():
-        assert parser().parse_args(shlex.split(line.partition("#")[0])[3:]).command == "play"
+        assert parser().parse_args(shlex.split(line.partition("#")[0])[1:]).command == "play"

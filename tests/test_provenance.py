@@ -53,7 +53,7 @@ def test_a_run_of_uncommitted_code_says_so(
     monkeypatch.chdir(tmp_path)
     for commit, said in (("c0ffee", 0), ("c0ffee+", 1)):
         monkeypatch.setattr(train, "commit", lambda commit=commit: commit)
-        assert main(["train", "smoke", "fedacs", "toy2d-comm-only"]) == 0
+        assert main(["train", "--scale", "smoke", "fedacs", "toy2d-comm-only"]) == 0
         assert capsys.readouterr().err.count("the result will be marked as of uncommitted code") == said
 
 

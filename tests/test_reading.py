@@ -35,8 +35,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.chdir(folder)
     try:
         for name in JOBS:
-            assert main(("train", "smoke", "fedagrac", name)) == 0
-        assert main(("render", "smoke", TABLE)) == 0
+            assert main(("train", "--scale", "smoke", "fedagrac", name)) == 0
+        assert main(("render", "--scale", "smoke", TABLE)) == 0
     finally:
         os.chdir(before)
     return folder
@@ -99,10 +99,10 @@ COMMANDS = (
     ("plan", "fedagrac", "--scale", "smoke"),
     ("plan", "fedagrac", "--scale", "smoke", "--jobs"),
     ("list", "fedagrac", "--scale", "smoke"),
-    ("render", "smoke", TABLE),
-    ("verify", "smoke", TABLE),
-    ("verify", "smoke"),
-    ("report", "smoke"),
+    ("render", "--scale", "smoke", TABLE),
+    ("verify", "--scale", "smoke", TABLE),
+    ("verify", "--scale", "smoke"),
+    ("report", "--scale", "smoke"),
 )
 
 
@@ -183,7 +183,7 @@ def test_odd_cells_with_a_whole_record_are_left_out_and_named(
 
 
 def named_by_all(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (("verify", "smoke"), ("report", "smoke"), ("plan", "--scale", "smoke")):
+    for command in (("verify", "--scale", "smoke"), ("report", "--scale", "smoke"), ("plan", "--scale", "smoke")):
         forget()
         assert main(command) == 0, command
         out, err = capsys.readouterr()

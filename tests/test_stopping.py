@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-TRAIN = ("train", "smoke", "fedagrac", "fig2-async", "-o")
+TRAIN = ("train", "--scale", "smoke", "fedagrac", "fig2-async", "-o")
 SLOW = """
 import sys, time
 from reproduce.engine import progress

@@ -44,7 +44,7 @@ def test_pages_are_rendered_from_the_committed_cells() -> None:
     assert not failed
     assert {p.name for p in found} == {f.name for f in TEMPLATES.glob("*.md")}
     for page, text in found.items():
-        assert page.read_text() == text, f"{page} is not up to date: python -m reproduce report --docs"
+        assert page.read_text() == text, f"{page} is not up to date: reproduce report --docs"
 
 
 def test_the_command_checks_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

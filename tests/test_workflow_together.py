@@ -36,8 +36,8 @@ def test_together_is_made_what_is_due_alone(project: Path) -> None:
     before = [(project / f"results/smoke/fedacs/{n}.parquet").read_bytes() for n in ("own", "shared")]
     written.edit(other, lambda run: run if run.seed != 1 else None)
     run = text(snakemake(project, "smoke", "-n", "-p", "--config", "budget=1"))
-    assert "-m reproduce train smoke fedacs own ||" in run
-    assert "-m reproduce render smoke fedacs/fig2 ||" in run
+    assert "-m reproduce train --scale smoke fedacs own ||" in run
+    assert "-m reproduce render --scale smoke fedacs/fig2 ||" in run
     assert snakemake(project, "smoke", "-c2", "-k", "--config", "budget=1").returncode != 0
     assert miniature.trained(other)[0] == [0, 1, 2]
     assert (project / "results/smoke/fedacs/shared.parquet").read_bytes() == before[1]
@@ -47,7 +47,7 @@ def test_what_fails_over_files_of_before_ends_in_an_error(project: Path) -> None
     asked = ("smoke_fedacs", "-c2", "--config", "budget=1")
     assert snakemake(project, *asked).returncode == 0
     rendering = project / "reproduce/report/render.py"
-    rendering.write_text(rendering.read_text() + "\n\ndef render(*given):\n    raise ValueError('no ink')\n")
+    rendering.write_text(rendering.read_text() + "\n\ndef make(*given):\n    raise ValueError('no ink')\n")
     run = snakemake(project, *asked)
     assert "no ink" in text(run)
     assert "error: not all was made of fedacs: see logs/smoke/PAPER.log" in text(run)
@@ -61,12 +61,16 @@ def test_a_single_artifact_of_such_a_scale_is_made_alone(project: Path) -> None:
 
 
 def test_several_jobs_in_processes_of_their_own(project: Path) -> None:
-    run = miniature.reproduce(project, "train", "smoke", "fiarse", "fine", "diverge", "fine", REPRODUCE_THREADS="1")
+    run = miniature.reproduce(
+        project, "train", "--scale", "smoke", "fiarse", "fine", "diverge", "fine", REPRODUCE_THREADS="1"
+    )
     assert run.returncode == 2
     assert run.stderr.splitlines()[-1] == "error: 1 of 2 jobs were not trained, see above: diverge"
-    refused = miniature.reproduce(project, "train", "smoke", "fiarse", "fine", "diverge", "-o", "one.parquet")
+    refused = miniature.reproduce(
+        project, "train", "--scale", "smoke", "fiarse", "fine", "diverge", "-o", "one.parquet"
+    )
     assert (refused.returncode, "name one job" in refused.stderr) == (2, True)
-    assert miniature.reproduce(project, "train", "smoke", "fiarse", "fine", "nothing").returncode == 2
+    assert miniature.reproduce(project, "train", "--scale", "smoke", "fiarse", "fine", "nothing").returncode == 2
 
 
 def test_a_signal_ends_what_is_trained_and_what_waits(project: Path) -> None:
@@ -81,7 +85,7 @@ def test_a_signal_ends_what_is_trained_and_what_waits(project: Path) -> None:
     write(output"""
     training.write_text(training.read_text().replace("    write(output", waiting))
     process = subprocess.Popen(
-        [*miniature.command("reproduce"), "train", "smoke", "fedacs", "own", "shared"],
+        [*miniature.command("reproduce"), "train", "--scale", "smoke", "fedacs", "own", "shared"],
         cwd=project,
         env=miniature.environment(project, REPRODUCE_THREADS="1"),
         stderr=subprocess.PIPE,

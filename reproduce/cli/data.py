@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 
+from reproduce.cli import options
 from reproduce.errors import UserError
 from reproduce.text import print_json, print_table
 
@@ -16,7 +17,7 @@ NAME = "data"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", metavar="get", help="fetch the data set NAME")
     parser.add_argument("name", nargs="?", metavar="NAME", help="a data set, as the list shows it")
-    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    options.as_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(f"data {args.action}: `data get {name}` fetches a data set, `data` lists all")
     if args.action == "get":
         if args.name is None:
-            raise UserError("name the data set to fetch: python -m reproduce data get NAME")
+            raise UserError("name the data set to fetch: reproduce data get NAME")
         download(args.name, here)
         wanted = tuple(source for source in wanted if source.name == args.name)
     pairs = [(source, available(source.name, here)) for source in wanted]

@@ -6,16 +6,17 @@ import argparse
 from itertools import groupby
 from pathlib import Path
 
+from reproduce.cli import options
 from reproduce.text import fill, print_json, print_table
 
 NAME = "list"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
-    parser.add_argument("--scale", default="paper", help="of the panels, runs and files (default: paper)")
+    options.target(parser)
+    options.scale(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    options.as_json(form)
     form.add_argument("--settings", action="store_true", help="print the settings that are run, as a table of Markdown")
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import files
+from reproduce.cli import options
 from reproduce.errors import UserError
 from reproduce.text import fill, print_json, print_table
 
@@ -30,10 +31,10 @@ ROWS = 50
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("panel", help="an alias, PAPER/PANEL or PAPER/PANEL:label=value")
-    parser.add_argument("--scale", default="reduced", help="smoke, reduced (default) or paper")
+    parser.add_argument("panel", metavar="BENCHMARK", help="an alias, PAPER/PANEL or PAPER/PANEL:label=value")
+    options.scale(parser, "reduced")
     parser.add_argument("--seed", type=int, default=0, help="of the run (default: 0)")
-    parser.add_argument("--json", action="store_true", help="print a JSON object, with all clients")
+    options.as_json(parser)
     parser.add_argument(
         "-o", "--output", type=Path, action="append", default=[], metavar="FILE",
         help="write FILE.parquet, the partition itself, or draw it as FILE.png or FILE.pdf; repeatable",

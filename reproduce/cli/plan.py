@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from reproduce.cli import options
 from reproduce.text import counted, duration, fill, print_json, print_table, short
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ NAME = "plan"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
-    parser.add_argument("--scale", default="paper", help="smoke, reduced or paper (default)")
+    options.target(parser)
+    options.scale(parser)
     parser.add_argument("--jobs", action="store_true", help="list the jobs")
-    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    options.as_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:

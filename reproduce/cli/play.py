@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import files
+from reproduce.cli import options
 from reproduce.errors import UserError
 from reproduce.text import duration, fill, print_json, print_table
 
@@ -45,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--clients", type=int, metavar="N", help="how many there are (plain benchmark: 20)")
     add("--epochs", type=float, metavar="E", help="that a client trains in a round, such as 0.5 (plain benchmark: 2)")
     add("--by-client", action="store_true", help="also the accuracy of the worst client, and its spread over clients")
-    add("--scale", default="reduced", help="smoke, reduced (default) or paper")
+    options.scale(parser, "reduced")
     add("--seeds", default="0-4", metavar="SEEDS", help="that are reported, such as 0-4 (default) or 0,2,7")
     add("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
@@ -69,7 +70,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     }.items():
         asked.add_argument(name, action="store_true", help=about)
     asked.add_argument("--panels", metavar="PAPER", help="list a paper's panels, benchmarks too; train nothing")
-    add("--json", action="store_true", help="print a JSON list of objects")
+    options.as_json(parser)
     add("-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf")
 
 
@@ -131,9 +132,9 @@ def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:
     from reproduce.cli import replay
 
     if args.replay:
-        if args.json or args.output:
-            raise UserError("--replay writes results/SCALE/replay.csv, and goes neither with --json nor with -o")
-        replay.again(match.trained(), match.benchmarks[0].scale)
+        if args.output:
+            raise UserError("--replay writes results/SCALE/replay.csv, and does not go with -o")
+        replay.again(match.trained(), match.benchmarks[0].scale, json=args.json)
         return
     if not args.finished:
         match.check()

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from reproduce.cli import options
 from reproduce.cli.frames import plain_strings
 from reproduce.errors import UserError
 
@@ -16,8 +17,8 @@ WIDTHS = (2.5, 10.0)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
-    parser.add_argument("artifact", nargs="+", metavar="PAPER/NAME", help="such as fedacs/fig6; several: in turn")
+    options.target(parser, several=True)
+    options.scale(parser)
     parser.add_argument(
         "--width", type=float, metavar="INCHES", default=0.0,
         help="lay figures out for another width, beside the usual one of 7 inches (IEEE's page): 3.25 is a column of "
@@ -30,8 +31,8 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan
     from reproduce.settings import check_place
 
-    plan.check_scale(args.scale)
-    names = [plan.artifact(name).id for name in args.artifact]
+    scale = plan.check_scale(args.scale)
+    names = list(dict.fromkeys(a.id for target in args.target for a in plan.select(target)))
     tables = [name for name in names if plan.artifact(name).kind == "table"]
     if args.width and (tables or not WIDTHS[0] <= args.width <= WIDTHS[1]):
         why = f"{tables[0]} is a table, without a width" if tables else f"use {WIDTHS[0]:g} to {WIDTHS[1]:g} inches"
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     failed = []
     for name in names:
         try:
-            _render(args.scale, name, args.width)
+            _render(scale, name, args.width)
         except Exception as error:
             if len(names) == 1 or args.debug:
                 raise

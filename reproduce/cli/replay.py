@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.text import print_table
+from reproduce.cli import options
+from reproduce.text import print_json, print_table
 
 if TYPE_CHECKING:
     from reproduce.runs.plan import Job
@@ -31,12 +32,13 @@ EXACT = 100
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
-    parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
+    options.target(parser)
+    options.scale(parser)
     parser.add_argument("--rounds", type=int, default=2, metavar="K", help="rounds to train at least (default: 2)")
     parser.add_argument(
         "--minutes", type=float, metavar="M", help="stop after so many minutes (default: when all is done)"
     )
+    options.as_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -49,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    again([[job] for job in found], args.scale, args.rounds, args.minutes)
+    again([[job] for job in found], args.scale, args.rounds, args.minutes, args.json)
 
 
 def again(
@@ -57,6 +59,7 @@ def again(
     scale: str,
     rounds: int = 2,
     minutes: float | None = None,
+    json: bool = False,
 ) -> None:
     """Replay what of these results needs it, a group in one cohort, record and print it.
 
@@ -74,7 +77,9 @@ def again(
     todo = [list(pending(g, rounds)) for g in groups]
     todo = sorted(filter(None, todo), key=lambda g: expected(g, rounds))
     deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
-    rows, late, failed = [], 0, []
+    shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
+    done: list[Mapping[str, str]] = []
+    late, failed = 0, []
     with tqdm(total=sum(map(len, todo)), unit="job", disable=not todo) as bar:
         for group in todo:
             bar.set_postfix_str(f"{group[0].paper}/{group[0].name}")
@@ -89,13 +94,14 @@ def again(
                 late += len(group)
                 continue
             replayed.add(scale, lines)
-            shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
-            rows += [[line[c] for c in shown] for line in lines]
-    if rows:
-        header = ["JOB", "SEEDS", "ROUNDS", "ROWS", "DEVIATION", "TOLERANCE", "AGREES", "WHERE"]
-        print_table(header, rows, right=("ROUNDS", "ROWS", "DEVIATION", "TOLERANCE"))
+            done += lines
+    if json:
+        print_json(done)
+    elif done:
+        rows = [[line[c] for c in shown] for line in done]
+        print_table(list(map(str.upper, shown)), rows, right=("ROUNDS", "ROWS", "DEVIATION", "TOLERANCE"))
     left = f", {late} left when the time was up" if late else ""
-    print(f"replayed {len(rows)}{left}; {results.tally(found)}")
+    print(f"replayed {len(done)}{left}; {results.tally(found)}", file=sys.stderr if json else sys.stdout)
     differing = [f"{j.paper}/{j.name}" for j in found if "differs" in states(j)]
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from reproduce.cli import options
 from reproduce.cli.frames import plain_strings
 from reproduce.errors import UserError
 
@@ -19,7 +20,7 @@ NAME = "report"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scale", nargs="?", default="paper", metavar="SCALE", help="smoke, reduced or paper (default)")
+    options.scale(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--open", action="store_true", help="show it in the browser")
     form.add_argument("--docs", action="store_true", help="write docs/papers and the numbers in README.md")
@@ -47,7 +48,7 @@ def write_documents(check: bool) -> None:
     found, failed = documents.documents()
     stale = [file for file, text in found.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
     if check and stale:
-        failed.append(f"not up to date: {', '.join(map(str, stale))}; run `python -m reproduce report --docs`")
+        failed.append(f"not up to date: {', '.join(map(str, stale))}; run `reproduce report --docs`")
     for file in [] if check else stale:
         write_text(file, found[file])
         print(f"Written: {file}")

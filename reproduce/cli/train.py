@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from reproduce.cli import options
+
 NAME = "train"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
     parser.add_argument("paper", metavar="PAPER", help="such as fedacs")
     parser.add_argument("job", nargs="+", metavar="JOB", help="a job's name, as `plan` prints it; several: in turn")
+    options.scale(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: where the workflow expects it")
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reproduce.cli import options
 from reproduce.cli.frames import plain_strings
 from reproduce.text import fill, paint, running, table
 
@@ -35,12 +36,12 @@ COLOURS: Mapping[str, str] = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
-    parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
+    options.target(parser)
+    options.scale(parser)
     parser.add_argument("--only", choices=COLOURS, metavar="VERDICT", help=f"one of {', '.join(COLOURS)}")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the numbers of every claim")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    options.as_json(form)
     form.add_argument("--expected", action="store_true", help="compare the results with results/SCALE.json instead")
     form.add_argument("--update", action="store_true", help="write results/SCALE.json of the results that are there")
 
@@ -95,7 +96,7 @@ def compare(scale: str, update: bool) -> None:
     if deviating:
         raise UserError(
             f"{len(deviating):,} of {count:,} numbers are not as expected: find out why; "
-            f"if it is meant, `python -m reproduce verify {scale} --update`"
+            f"if it is meant, `reproduce verify --scale {scale} --update`"
         )
     print(f"{count:,} numbers of {len(there)} jobs are as expected")
 

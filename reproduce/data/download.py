@@ -1,4 +1,4 @@
-"""Fetching data sets into the data folder, only on request (`python -m reproduce data get NAME`)."""
+"""Fetching data sets into the data folder, only on request (`reproduce data get NAME`)."""
 
 from __future__ import annotations
 

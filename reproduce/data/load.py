@@ -25,7 +25,7 @@ from reproduce.files import regular
 from reproduce.models import weights
 from reproduce.settings import Settings
 
-AGAIN = "copy it again, or delete it and run `python -m reproduce data get {}`"
+AGAIN = "copy it again, or delete it and run `reproduce data get {}`"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def missing(source: Source, folder: Path) -> str:
     where = f"in the data folder {folder}{'' if folder.is_dir() else ', which does not exist'}"
     return (
         f"data set {source.name}: there is no {' and '.join(absent)} {where}; set the folder (REPRODUCE_DATA, or "
-        f"`data` in config/config.yaml) or run `python -m reproduce data get {source.name}`"
+        f"`data` in config/config.yaml) or run `reproduce data get {source.name}`"
     )
 
 

@@ -2,7 +2,7 @@
 
 A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers. A
 paper's page goes on with tables of its agreement with the print, of its open choices and of its claims.
-`python -m reproduce report --docs` writes them, and a test compares. So no sentence keeps an old number or verdict.
+`reproduce report --docs` writes them, and a test compares. So no sentence keeps an old number or verdict.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def cells(artifact: str) -> Cells:
 
 
 def played(name: str) -> Cells:
-    """The rows that `python -m reproduce play ... -o play/reduced/across` wrote, of "reduced/across"."""
+    """The rows that `reproduce play ... -o play/reduced/across` wrote, of "reduced/across"."""
     return _read(Path(f"play/{name}.csv"))
 
 

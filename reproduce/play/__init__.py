@@ -55,7 +55,7 @@ def play(
     stderr before it starts.
 
     algorithms: names with options ("fedprox(mu=0.01)"), or classes of files in the working directory
-    ("my_module:FedSlow(lr=0.1)"). on: aliases of `python -m reproduce play --list`, or panels ("fedacs/mnist-static").
+    ("my_module:FedSlow(lr=0.1)"). on: aliases of `reproduce play --list`, or panels ("fedacs/mnist-static").
     tune: first choose every algorithm's rate from a grid of equal size, by a tenth of the training data that no client
     has (`partitions.heldout`) and on seeds that are not reported.
     grid: what its own rate is multiplied with for that, in ascending order.

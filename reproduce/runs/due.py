@@ -96,7 +96,7 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
         why = results.said([run for j in due for run in results.standing(j).due])
         parts.append(f"trains {total(due)} ({why})")
         older = sum(all(run.state == "older" for run in results.standing(j).due) for j in due)
-        parts.append(f"`python -m reproduce replay {scale} {name}` may confirm {older} instead" if older else "")
+        parts.append(f"`reproduce replay {name} --scale {scale}` may confirm {older} instead" if older else "")
     able = [job for job, reason in left if not plan.missing(job)]
     kept = Counter((reason, results.standing(job).usable) for job, reason in left)
     for (reason, usable), count in kept.items():

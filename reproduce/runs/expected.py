@@ -94,7 +94,7 @@ def read(scale: str) -> Numbers:
     try:
         numbers: Numbers = json.loads(files.read_text(path))
     except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path}: {error}; `python -m reproduce verify {scale} --update` writes it") from error
+        raise UserError(f"{path}: {error}; `reproduce verify --scale {scale} --update` writes it") from error
     return numbers
 
 

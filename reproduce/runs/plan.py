@@ -31,7 +31,7 @@ _JOB_NAME = re.compile(r"[a-z0-9-]+")
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What one call of `python -m reproduce train` trains: a panel, or at paper scale one algorithm of it.
+    """What one call of `reproduce train` trains: a panel, or at paper scale one algorithm of it.
 
     `panel` carries the seeds in force (an override included); `artifacts` are the ids that read the results. file: the
     name of its results file, if other jobs have it too ("": its own).

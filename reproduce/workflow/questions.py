@@ -69,7 +69,7 @@ class Asked:
         """Rules without wildcards: the reports, and all artifacts of a paper where they are made together."""
         found = {}
         for scale in SCALES:
-            drawn, report = _always(plan.artifact_files(scale)), _always(_command("report", scale))
+            drawn, report = _always(plan.artifact_files(scale)), _always(_command("report", "--scale", scale))
             found[f"report_{scale}"] = Made(drawn, [f"report/{scale}/index.html"], f"logs/{scale}/report.log", report)
         for scale, paper in product(TOGETHER, PAPERS):
             files = [f for a in plan.select(paper) for f in plan.outputs(scale, a.id)]
@@ -102,8 +102,8 @@ class Asked:
         names = [name for name in every if not due.fresh(scale, name, allowed)] or every  # none where it is forced
         jobs = dict.fromkeys(job.name for name in names for job in due.training(scale, name, allowed)[0])
         mark = shlex.quote(str(_failed(scale, paper)))
-        train = f"{_command('train', scale, paper, *jobs)} || touch {mark}; " if jobs else ""
-        return f"rm -f {mark}; {train}{_command('render', scale, *names)} || touch {mark}"
+        train = f"{_command('train', '--scale', scale, paper, *jobs)} || touch {mark}; " if jobs else ""
+        return f"rm -f {mark}; {train}{_command('render', '--scale', scale, *names)} || touch {mark}"
 
     def begin(self) -> None:
         """Before the first job: could all be written in the end, what is trained, and for how long?"""

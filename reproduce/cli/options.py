@@ -1,0 +1,21 @@
+"""Options that several commands have, with one name and one meaning."""
+
+from __future__ import annotations
+
+import argparse
+
+from reproduce.declare.experiment import SCALES
+
+
+def scale(parser: argparse.ArgumentParser, default: str = "paper") -> None:
+    known = ", ".join(f"{name} (default)" if name == default else name for name in SCALES)
+    parser.add_argument("--scale", default=default, metavar="SCALE", help=known)
+
+
+def target(parser: argparse.ArgumentParser, several: bool = False) -> None:
+    about = "a paper (fedacs) or an artifact (fedacs/fig6); " + ("several: in turn" if several else "default: all")
+    parser.add_argument("target", nargs="+" if several else "?", metavar="TARGET", help=about)
+
+
+def as_json(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
