@@ -118,7 +118,7 @@ IMAGE_BLOBS = SubmodelSetting(
 SMALL_CIFAR10 = replace(
     FASHION_MNIST,
     problem=images(
-        "cifar10", replace(RESNET10N, channels=3), 40, 20, mean=MEAN, std=STD, train_samples=8000, test_samples=2000,
+        "cifar10", replace(RESNET10N, channels=3), 40, 20, split_seed=0, mean=MEAN, std=STD, train_samples=8000, test_samples=2000,
         evaluation_batch=10,
     ),
     substitute="a residual network of four blocks for ResNet-18, fewer images of CIFAR-10: 308,826 parameters, 8,000 "
