@@ -118,8 +118,8 @@ IMAGE_BLOBS = SubmodelSetting(
 SMALL_CIFAR10 = replace(
     FASHION_MNIST,
     problem=images(
-        "cifar10", replace(RESNET10N, channels=3), 40, 20, split_seed=0, mean=MEAN, std=STD, train_samples=8000, test_samples=2000,
-        evaluation_batch=10,
+        "cifar10", replace(RESNET10N, channels=3), 40, 20, split_seed=0, mean=MEAN, std=STD, train_samples=8000,
+        test_samples=2000, evaluation_batch=10,
     ),
     substitute="a residual network of four blocks for ResNet-18, fewer images of CIFAR-10: 308,826 parameters, 8,000 "
     "training and 2,000 test images; fewer clients and rounds: 40 clients, 60 rounds of 2 epochs, no augmentation",
