@@ -101,13 +101,14 @@ def gallery(scale: str, folder: Path) -> str:
     for stem in [*sorted(files.keys() - made.keys()), *(stem for stem in made if stem in files)]:
         image = f"gallery/{scale}_{stem}.webp"
         (folder / image).write_bytes(small(files[stem]))
-        name, title, place = stem.capitalize(), "", image
+        name, title, place, made_by = stem.capitalize(), "", image, "report --docs"
         if a := made.get(stem):
             name, title = f"{about(a.paper).name}, {label(a)}", html.escape(a.title)
             place = f"report/{scale}/index.html#{a.paper}-{a.name}"
+            made_by = f"render {a.id}" + f" --scale {scale}" * (scale != "paper")
         found.append(
             f'<figure><a href="{place}"><img src="{image}" alt="{name}" loading="lazy"></a>'
-            f"<figcaption><strong>{name}</strong> {title}</figcaption></figure>"
+            f"<figcaption><strong>{name}</strong> {title}<br><code>reproduce {made_by}</code></figcaption></figure>"
         )
     return "\n".join(['<div class="gallery">', *found, "</div>"])
 

@@ -25,9 +25,9 @@ def print_json(value: Any) -> None:
 def print_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), whole: Sequence[str] = ()
 ) -> None:
-    """Print `rows` under `header`, the columns named in `right` flush right, within the width of a terminal."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print("\n".join(table(header, rows, right, width, whole)))
+    """Print `rows` under `header`, the columns named in `right` flush right, within the width of the terminal, or in 80
+    columns."""
+    print("\n".join(table(header, rows, right, shutil.get_terminal_size().columns, whole)))
 
 
 def table(

@@ -25,6 +25,7 @@ SEED = "REPRODUCE_TEST_SEED"
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "Agg"
+os.environ["COLUMNS"] = "200"  # tables are read row by row
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

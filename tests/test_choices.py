@@ -23,6 +23,7 @@ EFFECT = {
     "a": {"algorithm": "fedacs"},
     "b": {"algorithm": "fedavg"},
 }
+CALIBRATED = {**EFFECT, "where": {"dataset": "fashion_mnist", "question": "rate", "answer": "1/50"}}
 CHOICE = {
     "open": "a thing",
     "paper": "Not said.",
@@ -61,7 +62,7 @@ def test_every_paper_answers_every_question_in_a_sentence_and_has_measured_effec
         assert tuple(found.answers) == QUESTIONS
         assert all(answer.endswith(".") for answer in found.answers.values())
         assert len({c.open for c in found.choices}) == len(found.choices)
-        assert found.measured >= 3
+        assert sum(c.matters for c in found.choices) >= 3
 
 
 def test_the_page_names_the_usual_cells_once_and_keeps_the_papers_scale(tmp_path: Path) -> None:
@@ -91,11 +92,12 @@ def test_the_authors_code_is_said_of_every_choice_or_of_none(registers: dict[str
 
 
 def test_an_effect_is_the_lead_between_its_two_selections(tmp_path: Path) -> None:
-    (_, other), (_, third) = written(tmp_path, CHOICE).choices[0].effects()
+    made = written(tmp_path, {**CHOICE, "options": {"one": [EFFECT], "other": [CALIBRATED], "third": "not run"}})
+    (_, first), (name, other) = made.choices[0].effects()
     default = cells("reduced/fedacs_sensitivity")(dataset="fashion_mnist", question="default")
     expected = lead(default(algorithm="fedacs"), default(algorithm="fedavg"))
-    assert other == f"FedACS minus FedAvg: {expected} ([reduced](../../results/reduced/cells/fedacs_sensitivity.csv))"
-    assert third == "not run"
+    assert first == f"FedACS minus FedAvg: {expected} ([reduced](../../results/reduced/cells/fedacs_sensitivity.csv))"
+    assert (name, "(4.8 to 11.9)" in other) == ("other", True)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_an_effect_is_the_lead_between_its_two_selections(tmp_path: Path) -> Non
 def test_equal_diverged_and_unfinished_runs_are_said_in_words(
     change: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [{**EFFECT, **change}]}})
+    made = written(tmp_path, {**CHOICE, "options": {"one": [{**EFFECT, **change}], "other": "not run"}})
     assert said in made.choices[0].effects()[0][1]
 
 
@@ -168,11 +170,13 @@ def test_one_number_for_all_seeds_has_no_interval(tmp_path: Path) -> None:
     assert "rounds, of one curve: no interval" in said
 
 
-def test_what_is_known_without_a_run_is_said_and_not_counted_as_measured(tmp_path: Path) -> None:
-    made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": {"known": "No number changes."}}})
-    assert made.choices[0].effects() == [("other", "No number changes.")]
-    assert (made.measured, made.known) == (0, 1)
-    assert "of 1 more it is known" in section(made)
+def test_a_choice_without_an_effect_is_only_named(tmp_path: Path) -> None:
+    """Its interval holds zero, its seeds agree, or nothing of it was run."""
+    same = {**EFFECT, "b": {"algorithm": "fedacs"}}
+    for i, other in enumerate(([EFFECT], [same], "No number changes.")):
+        made = written(tmp_path / str(i), {**CHOICE, "options": {"one": "as run", "other": other}})
+        assert (made.choices[0].matters, made.choices[0].effects()) == (False, [])
+        assert "in brackets: a thing (one)." in section(made)
 
 
 NO_ROWS = "option 'other', effect 'FedACS minus FedAvg': results/reduced/cells/fedacs_sensitivity.csv has no"
@@ -183,7 +187,7 @@ NO_ROWS = "option 'other', effect 'FedACS minus FedAvg': results/reduced/cells/f
     [
         ({"whi": "x"}, "choices.0: Additional properties are not allowed ('whi' was unexpected)"),
         ({"run": "fourth"}, "choice 'a thing': unknown option 'fourth'; "),
-        ({"options": {"one": "as run", "other": "small"}}, "choices.0.options.other: 'small'"),
+        ({"options": {"one": "as run", "other": 3}}, "choices.0.options.other: 3"),
         ({"options": {"one": "as run", "other": [{**EFFECT, "digits": "1"}]}}, "choices.0.options.other.0.digits: '1'"),
     ],
 )

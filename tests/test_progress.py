@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -17,19 +18,21 @@ def run(length: int, done: bool = False, until: Any = None, **state: Any) -> Any
     return SimpleNamespace(experiment=SimpleNamespace(clock=clock), state=state, done=done)
 
 
-def test_the_bar_counts_the_rounds_of_all_runs_and_those_that_a_finished_one_did_not_need() -> None:
+def test_the_bar_counts_the_rounds_of_all_runs_and_those_that_a_finished_one_did_not_need(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     runs = [run(10, round=3), run(10, round=4, done=True), run(5)]
     with Progress("job", runs) as progress:
         progress.update()
         assert (progress.bar.n, progress.bar.total) == (13, 25)
         runs[2].state["round"] = 2
     assert progress.bar.n == 15
+    assert re.fullmatch(r"job: 15 of 25 rounds in \d s\n", capsys.readouterr().err), "a log gets one line"
 
 
 def test_a_long_name_leaves_room_for_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     name = "smoke/play/fedagrac-steps--my-module-fedslow-1eab858821"
-    assert Progress(name, [run(9)]).bar.desc == name, "a log has room"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert Progress(name, [run(9)]).bar.desc == f"…{name[-39:]}"
     assert Progress("job", [run(9)]).bar.desc == "job"

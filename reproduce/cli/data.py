@@ -43,5 +43,7 @@ def run(args: argparse.Namespace) -> None:
         print_json([{k: getattr(s, k) for k in keys} | {"papers": list(s.papers), **vars(a)} for s, a in pairs])
         return
     rows = [[s.name, a.state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence] for s, a in pairs]
-    print_table(["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, right=("TRAIN", "TEST"))
+    print_table(
+        ["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, ("TRAIN", "TEST"), ("DATA SET", "STATE")
+    )
     print(f"\ndata folder: {here.data}{'' if here.data.is_dir() else ' (does not exist)'}")

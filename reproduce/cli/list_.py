@@ -46,4 +46,4 @@ def run(args: argparse.Namespace) -> None:
     print(fill(f"At {scale} scale (another one: --scale):") + "\n")
     shown = [{**f, "made": "yes" if f["made"] else "no"} for f in found]
     rows = [[str(f[key]) for key in ("id", "panels", "runs", "made", "title")] for f in shown]
-    print_table(["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"], rows, right=("PANELS", "RUNS"))
+    print_table(["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"], rows, ("PANELS", "RUNS"), ("ARTIFACT",))

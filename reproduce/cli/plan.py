@@ -73,7 +73,9 @@ def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
         states = Counter(map(state, mine)).most_common()
         said = " | ".join(f"{count}: {text}" for text, count in states) or "nothing to train"
         rows.append([name, str(len(mine)), str(len(due)), *needs, said])
-    print_table(["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"], rows, right=("JOBS", "DUE", "TIME", "FLOPS"))
+    print_table(
+        ["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"], rows, ("JOBS", "DUE", "TIME", "FLOPS"), ("ARTIFACT",)
+    )
 
 
 def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
@@ -85,7 +87,7 @@ def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
         cost = costs.cost(j)
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
         rows.append([j.paper, j.name, *counts, bound([j]) + duration(cost.seconds), state(j)])
-    print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
+    print_table(header, rows, ("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
 
 
 def hopeless(scale: str, wanted: Collection[str]) -> Iterator[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 from collections.abc import Sequence
 
 from reproduce.engine.scheduler import Run
+from reproduce.text import counted, duration
 
 
 class Progress:
-    """A bar over the rounds of all runs with the time left; one line per half minute where there is no terminal.
+    """A bar over the rounds of all runs with the time left; a line at the end where there is no terminal.
 
     Where a target may end runs earlier, it also shows how near they are: "accuracy 71.2 to 73.0, ends at 90".
     """
@@ -18,16 +20,17 @@ class Progress:
     def __init__(self, title: str, runs: Sequence[Run]) -> None:
         from tqdm import tqdm  # the benchmark of a GPU runs where only torch and numpy are
 
-        self.runs = runs
+        self.runs, self.title, self.terminal = runs, title, sys.stderr.isatty()
+        self.rounds = sum(r.experiment.clock.length(r.experiment) for r in runs)
         self.aims = [(r, *aim) for r in runs if (aim := _aim(r))]
-        terminal = sys.stderr.isatty()
         most = shutil.get_terminal_size().columns // 2  # the rest is for the bar and the time left
         self.bar = tqdm(
-            total=sum(r.experiment.clock.length(r.experiment) for r in runs),
-            desc=title if not terminal or len(title) <= most else f"…{title[1 - most :]}",
+            total=self.rounds,
+            desc=title if len(title) <= most else f"…{title[1 - most :]}",
             unit="round",
-            mininterval=0.5 if terminal else 30,
+            mininterval=0.5,
             smoothing=0.1,
+            delay=0 if self.terminal else math.inf,
         )
 
     def __enter__(self) -> Progress:
@@ -36,6 +39,9 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self.update()
         self.bar.close()
+        if not self.terminal:
+            taken = duration(self.bar.format_dict["elapsed"])
+            print(f"{self.title}: {self.bar.n:,} of {counted(self.rounds, 'round')} in {taken}", file=sys.stderr)
 
     def update(self) -> None:
         done = sum(r.experiment.clock.length(r.experiment) if r.done else r.state.get("round", 0) for r in self.runs)

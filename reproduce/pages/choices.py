@@ -1,10 +1,9 @@
 """What the papers leave open: one register per paper, `papers/<key>/open_choices.yaml`, with numbers from the cells.
 
 A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
-"not run", or leads (`reproduce.pages.quotes.lead`) between two selections of an artifact's cells; a selection with
-`read` is of the cells that another reading of the same curves makes (`report.metrics.Reading`). Where an option changes
-no run, and so no lead, `{known: ...}` says what follows. A register that does not follow this ends in a UserError that
-names the file, the entry and the field.
+leads (`reproduce.pages.quotes.lead`) between two selections of an artifact's cells, or a phrase ("not run"); a
+selection with `read` is of the cells that another reading of the same curves makes (`report.metrics.Reading`). A
+register that does not follow this ends in a UserError that names the file, the entry and the field.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
-from reproduce.pages.quotes import Cells, cells, lead, played
+from reproduce.pages.quotes import Cells, cells, gap, lead, played
 from reproduce.report.metrics import Reading
 from reproduce.text import markdown
 
@@ -31,7 +30,7 @@ QUESTIONS = (
     "steps or epochs",
 )
 """What people who reproduce such papers ask first; every register answers each in a sentence."""
-NOT_RUN, AS_RUN = "not run", "as run"
+AS_RUN = "as run"
 MOST = 1
 """Of how many effects an option has the page shows the first."""
 
@@ -42,36 +41,40 @@ class Effect:
     "play/scale/name" of the rows that `play` wrote.
 
     where: narrows both sides. numbers: artifact -> the difference in words, as `_number` reads it from the cells.
-    Without cells it is known, and `what` says it.
+    clear: is zero outside the interval of one of them?
     """
 
     what: str
-    cells: Sequence[str] = ()
-    a: Mapping[str, Any] = field(default_factory=dict)
-    b: Mapping[str, Any] = field(default_factory=dict)
+    cells: Sequence[str]
+    a: Mapping[str, Any]
+    b: Mapping[str, Any]
     where: Mapping[str, Any] = field(default_factory=dict)
     unit: str = "points"
     digits: int = 1
     numbers: Mapping[str, str] = field(default_factory=dict)
+    clear: bool = True
 
 
-def _number(effect: Effect, artifact: str) -> str:
-    """The lead of a over b with its 95 % interval; words where runs diverged, missed a target or are equal.
+def _number(effect: Effect, artifact: str) -> tuple[str, bool]:
+    """The lead of a over b with its 95 % interval, and whether zero is outside; words where runs diverged, missed a
+    target or are equal.
 
     UserError if a selection is empty, or has more than one row per seed.
     """
     a, b = (_side(artifact, {**effect.where, **side}) for side in (effect.a, effect.b))
     if not a.seeds.index.intersection(b.seeds.index).size:  # of a mean curve: one number for all seeds
-        gap = f"{a.seeds.mean() - b.seeds.mean():.{effect.digits}f}".replace("-", "−")
-        return f"{gap} {effect.unit}, of one curve: no interval"
+        mean = f"{a.seeds.mean() - b.seeds.mean():.{effect.digits}f}".replace("-", "−")
+        return f"{mean} {effect.unit}, of one curve: no interval", True
     if a.censored and b.censored:
         means = f"{a.mean(effect.digits)} against {b.mean(effect.digits)}"
-        return f"{means} {effect.unit}, both with runs that miss the target"
+        return f"{means} {effect.unit}, both with runs that miss the target", True
     if a.seeds.sort_index().equals(b.seeds.sort_index()):
-        return "no difference in any seed"
+        return "no difference in any seed", False
     if a.seeds.isna().any():
-        return a.mean()
-    return f"{lead(a, b, effect.digits)} {effect.unit}".strip()
+        return a.mean(), True
+    _, low, high = gap(a, b)
+    said = f"{lead(a, b, effect.digits)} {effect.unit}".strip()
+    return said, a.censored or b.censored or not low <= 0 <= high
 
 
 def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
@@ -86,6 +89,11 @@ def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
     from reproduce.pages.reread import reread
 
     return reread(artifact, Path.cwd(), **where["read"])(**wanted)
+
+
+def _clear(effects: Sequence[Effect]) -> bool:
+    """Is one of the effects that the page shows measured, and no chance?"""
+    return any(e.clear for e in effects[:MOST])
 
 
 @dataclass(frozen=True)
@@ -104,15 +112,15 @@ class OpenChoice:
     code: str = ""
 
     @property
-    def others(self) -> list[Effect]:
-        """The effects of what is not run."""
-        return [e for name, effects in self.options.items() if name != self.run for e in effects]
+    def matters(self) -> bool:
+        """Has another option an effect on the page that is no chance?"""
+        return any(_clear(of) for name, of in self.options.items() if name != self.run)
 
     def effects(self, usual: str = "") -> list[tuple[str, str]]:
-        """Option -> what it does, in words; what is run comes first, and only if it has numbers of its own."""
+        """Option -> what it does, in words, of those that do something; what is run comes first, if it has numbers."""
         own = self.options[self.run]
         found = [(AS_RUN, effect_text(own, usual))] if own else []
-        return found + [(name, effect_text(e, usual)) for name, e in self.options.items() if name != self.run]
+        return found + [(n, effect_text(e, usual)) for n, e in self.options.items() if n != self.run and _clear(e)]
 
 
 @dataclass(frozen=True)
@@ -125,21 +133,11 @@ class Register:
     choices: Sequence[OpenChoice]
 
     @property
-    def measured(self) -> int:
-        """How many choices have another option whose effect was run."""
-        return sum(any(e.cells for e in c.others) for c in self.choices)
-
-    @property
     def usual(self) -> str:
         """The artifact whose cells most numbers of the page are of; "" if there are none."""
         effects = [effect for c in self.choices for of_one in c.options.values() for effect in of_one]
         counts = Counter(a for e in effects for a in e.numbers)
         return max(counts, key=counts.__getitem__, default="")
-
-    @property
-    def known(self) -> int:
-        """How many have none, but another option of which is known what it does."""
-        return sum(bool(c.others) for c in self.choices) - self.measured
 
 
 TEXT = {"type": "string", "pattern": r"\S"}
@@ -148,13 +146,7 @@ EFFECT = record(
     ("what", "cells", "a", "b"), what=TEXT, cells={"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]},
     a=SIDE, b=SIDE, where=SIDE, unit={"type": "string"}, digits={"type": "integer"},
 )  # fmt: skip
-OPTION = {
-    "anyOf": [
-        {"enum": [NOT_RUN, AS_RUN]},
-        record(("known",), known=TEXT),
-        {"type": "array", "items": EFFECT, "minItems": 1},
-    ]
-}
+OPTION = {"anyOf": [TEXT, {"type": "array", "items": EFFECT, "minItems": 1}]}
 CHOICE = record(
     ("open", "paper", "options", "run", "why"), **{key: TEXT for key in ("open", "paper", "run", "why", "code")},
     options={"type": "object", "minProperties": 2, "additionalProperties": OPTION},
@@ -181,8 +173,6 @@ def _choice(raw: Mapping[str, Any], where: str) -> OpenChoice:
     for name, effects in raw["options"].items():
         if isinstance(effects, str):
             found[name] = ()
-        elif isinstance(effects, dict):
-            found[name] = (Effect(effects["known"]),)
         else:
             found[name] = tuple(_effect(effect, f"{where}, option '{name}'") for effect in effects)
     return OpenChoice(**{**raw, "options": found})
@@ -191,13 +181,14 @@ def _choice(raw: Mapping[str, Any], where: str) -> OpenChoice:
 def _effect(raw: Mapping[str, Any], where: str) -> Effect:
     made = Effect(**{**raw, "cells": tuple([raw["cells"]] if isinstance(raw["cells"], str) else raw["cells"])})
     try:
-        return replace(made, numbers={artifact: _number(made, artifact) for artifact in made.cells})
+        found = {artifact: _number(made, artifact) for artifact in made.cells}
     except UserError as error:
         raise UserError(f"{where}, effect '{made.what}': {' '.join(str(error).split())}") from error
+    return replace(made, numbers={a: said for a, (said, _) in found.items()}, clear=any(c for _, c in found.values()))
 
 
 def effect_text(effects: Sequence[Effect], usual: str = "") -> str:
-    """What an option does, its first effects alone, or that it was not run. The paper's scale is kept where there are
+    """What an option does, its first effects alone. The paper's scale is kept where there are
     two; cells other than the `usual` ones are linked, and points have no unit."""
     said = []
     for effect in effects[:MOST]:
@@ -206,8 +197,8 @@ def effect_text(effects: Sequence[Effect], usual: str = "") -> str:
             n.removesuffix(" points") + ("" if a == usual else f" ({_place(a)})")
             for a, n in (papers or effect.numbers).items()
         ]
-        said.append(f"{effect.what}: {'; '.join(numbers)}" if numbers else effect.what)
-    return ". ".join(said) or NOT_RUN
+        said.append(f"{effect.what}: {'; '.join(numbers)}")
+    return ". ".join(said)
 
 
 def _place(artifact: str) -> str:
@@ -217,15 +208,13 @@ def _place(artifact: str) -> str:
 
 
 def section(found: Register) -> str:
-    """Markdown: a paper's answers to the first questions, and its open choices. What the authors' code does stands
-    beside the paper where it differs."""
+    """Markdown: a paper's answers to the first questions, a table of the open choices that matter, the names of the
+    others. What the authors' code does stands beside the paper where it differs."""
     answers = [f"- *{question}*: {answer}" for question, answer in found.answers.items()]
-    counted = f"Of {len(found.choices)} choices {found.measured} have a measured effect"
-    counted += f", and of {found.known} more it is known without a run." if found.known else "."
     dagger = " †: as their code does." * any(c.code == c.run for c in found.choices)
     cells = f" Numbers without a link: {_place(found.usual)}." * bool(found.usual)
     rows = []
-    for c in found.choices:
+    for c in filter(lambda c: c.matters, found.choices):
         same = c.code == c.run
         theirs = f" Code: {c.code}." * (not same and c.code not in ("", "-"))
         colon = ":" * (not c.open.endswith("?"))
@@ -233,7 +222,9 @@ def section(found: Register) -> str:
         others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(found.usual))
         rows.append([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", others])
     table = markdown(HEAD, [[" ".join(cell.split()) for cell in row] for row in rows])
-    return "\n".join([*answers, "", f"{counted} {found.code}{dagger}{cells}", "", table])
+    rest = "; ".join(f"{c.open.rstrip('?')} ({c.run})" for c in found.choices if not c.matters)
+    rest = f"No effect was measured of other options than those in brackets: {rest}." * bool(rest)
+    return "\n".join([*answers, "", f"{found.code}{dagger}{cells}", "", table, "", rest])
 
 
 HEAD = ("what is open, and what the paper says", "here, and why", "other options: what they change")

@@ -101,12 +101,13 @@ class Item:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper on the page. answer, sentences: what came out of it at the scale (HTML), none at smoke scale; page: ours
-    about it."""
+    """A paper on the page. word, answer, sentences: what came out of it at the scale (HTML), none at smoke scale; page:
+    ours about it."""
 
     key: str
     about: About
     question: str
+    word: str
     answer: str
     sentences: Mapping[str, str]
     page: str
@@ -134,13 +135,15 @@ def contents(
 ) -> list[Paper]:
     """The papers of a scale. address: of a figure, by its PNG. ValueError if a claim is about an artifact that is not
     there: none may be lost."""
+    from tqdm import tqdm
+
     by_artifact: dict[str, list[Verdict]] = {}
     for v in verdicts:
         by_artifact.setdefault(v.artifact, []).append(v)
     tallies = {tally.paper: tally for tally in found}
     made = []
     for paper in papers.PAPERS:
-        own = papers.artifacts(paper)
+        own = tqdm(papers.artifacts(paper), paper, leave=False, disable=None)
         items = tuple(item(a, scale, by_artifact.pop(a.id, []), address) for a in own)
         page = f"docs/papers/{paper}.md"
         said = in_short(paper, scale, verdicts)
@@ -150,15 +153,20 @@ def contents(
     return made
 
 
-def in_short(paper: str, scale: str, verdicts: Sequence[Verdict]) -> tuple[str, str, dict[str, str]]:
-    """Question, answer and sentences (HTML); where they cannot be told, why."""
+def in_short(paper: str, scale: str, verdicts: Sequence[Verdict]) -> tuple[str, str, str, dict[str, str]]:
+    """Question, answer in a word and in full and sentences (HTML); where they cannot be told, why."""
     if scale not in ("paper", "reduced"):
-        return "", "", {}
+        return "", "", "", {}
     try:
         said = short(paper, scale, verdicts)
     except UserError as error:
-        return "", f"What came out is not told: {html.escape(str(error))}", {}
-    return said.question, _inline(said.answer), {side: _inline(text) for side, text in said.sentences.items()}
+        return "", "", f"What came out is not told: {html.escape(str(error))}", {}
+    return (
+        said.question,
+        said.word,
+        _inline(said.answer),
+        {side: _inline(text) for side, text in said.sentences.items()},
+    )
 
 
 def _inline(text: str) -> str:

@@ -18,10 +18,10 @@ from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages import agreement, choices
 from reproduce.pages.quotes import FUNCTIONS, filled
-from reproduce.pages.short import first_table, short
+from reproduce.pages.short import SIDES, first_table, short
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
-from reproduce.text import markdown
+from reproduce.text import counted, markdown
 from reproduce.verdicts.scope import CHECK, EMPIRICAL
 from reproduce.verdicts.verdict import JUDGED
 
@@ -36,12 +36,14 @@ Boards = Mapping[str, Sequence["Verdict"]]
 
 def documents() -> tuple[dict[Path, str], list[str]]:
     """Document -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
+    from tqdm import tqdm
+
     from reproduce.verdicts.scoreboard import scoreboard
 
     boards: Boards = {scale: scoreboard(scale) for scale in ("paper", "reduced")}
     found: dict[Path, str] = {}
     failed: list[str] = []
-    for template in sorted(TEMPLATES.glob("*.md")):
+    for template in tqdm(sorted(TEMPLATES.glob("*.md")), "documents", leave=False, disable=None):
         try:
             text = rendered(template, short=partial(_in_short, boards))
             if template.name == "README.md":
@@ -77,10 +79,18 @@ def _tables(paper: str, boards: Boards) -> str:
 
 
 def claims_list(paper: str, boards: Boards) -> str:
-    """Markdown: the claims of a paper with their verdict at each scale; checks come last."""
+    """Markdown: what is judged of a paper's claims, with the verdict at each scale; of the checks those that fail."""
     rows = [row for row in zip(*boards.values(), strict=True) if row[0].paper == paper]
-    rows.sort(key=lambda row: CHECK in {v.rests_on for v in row})
-    return markdown(("claim", *(f"{scale} scale" for scale in boards)), map(_line, rows))
+    checks = [row for row in rows if CHECK in {v.rests_on for v in row}]
+    claims = [row for row in rows if row not in checks]
+    asked = [row for row in claims if any(v.verdict in JUDGED for v in row)]
+    odd = [row for row in checks if any(v.verdict not in (*SIDES["holds"], "not run") for v in row)]
+    said = [f"Not run at either scale: {counted(len(claims) - len(asked), 'claim')}."] * (len(claims) > len(asked))
+    said += [
+        f"Of {counted(len(checks), 'check')}, true or false whatever is trained, {len(odd)} fail at a scale."
+    ] * bool(checks)
+    table = markdown(("claim", *(f"{scale} scale" for scale in boards)), map(_line, [*asked, *odd]))
+    return "\n".join([table, "", *said])
 
 
 def _line(row: Sequence[Verdict]) -> list[str]:
@@ -120,10 +130,11 @@ def _readme(results: str, boards: Boards) -> str:
 
 def claims_table(boards: Boards) -> str:
     """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
-    from reproduce.verdicts.scoreboard import by_ground, checked, counted
+    from reproduce.verdicts.scoreboard import by_ground, checked
+    from reproduce.verdicts.scoreboard import counted as of_all
 
     rows = [(scale, *row) for scale, board in boards.items() for row in by_ground(board) if row[1] != "0"]
-    total = " and ".join(f"{counted(board)} at {scale} scale" for scale, board in boards.items())
+    total = " and ".join(f"{of_all(board)} at {scale} scale" for scale, board in boards.items())
     apart = [f"At {scale} scale {checked(board)}." for scale, board in boards.items()]
     table = markdown(("scale", "verdicts rest on", "judged", *JUDGED), rows, "::-" + "-" * len(JUDGED))
     return "\n".join([f"Claims of the papers that are judged: {total}.", "", table, "", *apart])

@@ -19,7 +19,7 @@ function filter() {
     const said = wanted.filter(c => has(c.text + title)), found = said.length || !has(all) ? said : wanted;
     for (const c of own) c.element.hidden = !found.includes(c);
     const bare = !chosen.verdict && !chosen.class && has(all);
-    const off = (chosen.paper && element.dataset.paper !== chosen.paper) || (chosen.artifact && element.id !== chosen.artifact);
+    const off = (chosen.paper && element.dataset.paper !== chosen.paper) || (chosen.artifact && element.id !== chosen.artifact.replace("/", "-"));
     element.hidden = off || !(found.length || bare);
     if (!element.hidden) { claims += found.length; here++; }
   }

@@ -112,7 +112,7 @@ def lead(a: Cells, b: Cells, digits: int = 1) -> str:
     upper one: "9.4 (4.5 or more)". Where b did, the other way round; where both did, there is no interval.
     """
     a, b = _shared(a, b)
-    mean, low, high = (f"{number:.{digits}f}".replace("-", "−") for number in _gap(a, b))
+    mean, low, high = (f"{number:.{digits}f}".replace("-", "−") for number in gap(a, b))
     if a.censored and b.censored:
         return f"{mean} (bounds on both sides)"
     return f"{mean} " + (
@@ -120,7 +120,7 @@ def lead(a: Cells, b: Cells, digits: int = 1) -> str:
     )
 
 
-def _gap(a: Cells, b: Cells) -> tuple[float, float, float]:
+def gap(a: Cells, b: Cells) -> tuple[float, float, float]:
     """Mean of a - b over the seeds that both have, and its 95 % t-interval."""
     from reproduce.report.intervals import t_interval
 
@@ -149,7 +149,7 @@ def outcome(a: Cells, b: Cells) -> str:
     for word in ("refused", "not trained", "failed", "diverged"):
         if word in states:
             return word
-    _, low, high = _gap(a, b)
+    _, low, high = gap(a, b)
     if (a.seeds - b.seeds).abs().max() <= 1e-9 * a.seeds.abs().max():
         return "equal"
     low, high = (low, high) if _sign(a) > 0 else (-high, -low)

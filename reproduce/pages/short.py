@@ -19,6 +19,7 @@ from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
 from reproduce.pages import quotes
 from reproduce.papers import PAPERS
+from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts.scope import GROUNDS
 from reproduce.verdicts.verdict import JUDGED, SUPPORTED
@@ -44,9 +45,10 @@ class About:
 
 @dataclass(frozen=True)
 class Short:
-    """A paper at a scale. answer: to the question, from the verdicts; sentences: a text for each of `SIDES`."""
+    """A paper at a scale. word, answer: to the question, from the verdicts; sentences: a text for each of `SIDES`."""
 
     question: str
+    word: str
     answer: str
     sentences: Mapping[str, str]
 
@@ -97,7 +99,9 @@ def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
         if moved:
             raise UserError(f"{FILE}: {paper}, {scale}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
     said = {side: _sentence(paper, scale, side, entry[scale][side]["says"]) for side in SIDES}
-    return Short(entry["question"], answer([mine[claim] for claim in entry["answered_by"]]), said)
+    asked = [mine[claim] for claim in entry["answered_by"]]
+    run = [v for v in asked if v.verdict in JUDGED]
+    return Short(entry["question"], _word(run) if run else "not run", answer(asked), said)
 
 
 def _sentence(paper: str, scale: str, side: str, says: str) -> str:
@@ -132,11 +136,15 @@ def _word(claims: Sequence[Verdict]) -> str:
 
 
 def first_table(board: Iterable[Verdict]) -> str:
-    """Markdown: README's first table, a line for each paper at paper scale: the first sentence of each side."""
+    """Markdown: README's first table, a line for each paper at paper scale: the question, the answer in a word and the
+    first sentence of each side, with a link to the main figure or table."""
     rows, board = [], list(board)
     for paper, entry in register().items():
         a, found = about(paper), short(paper, "paper", board)
-        name = f"[{a.name}](docs/papers/{paper}.md): {a.authors}, [*{a.title}*]({a.link}), {a.where}"
-        sides = (text.partition(". ")[0].removesuffix(".") for text in found.sentences.values())
-        rows.append([name, *sides, f"`{entry['look']}`"])
-    return markdown(["paper", *SIDES, "look at"], rows)
+        name = f"[{a.name}](docs/papers/{paper}.md)<br>{a.authors}, [*{a.title}*]({a.link}), {a.where}"
+        scale, _, artifact = entry["look"].partition("/")
+        shown = next(f for f in plan.outputs(scale, f"{paper}/{artifact}") if f.endswith((".png", ".md")))
+        sides = [f"{side}: {text.partition('. ')[0].removesuffix('.')}." for side, text in found.sentences.items()]
+        answered = f"{found.question} **{found.word.capitalize()}.**"
+        rows.append([name, "<br>".join([answered, *sides, f"Look at [{artifact}]({shown})."])])
+    return markdown(["paper", "what came out"], rows)

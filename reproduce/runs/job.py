@@ -120,6 +120,8 @@ def train_job(
         earlier = checkpoint.said["seconds"], checkpoint.said["process"], checkpoint.said["memory"]
         changed = _made_otherwise(checkpoint.said["by"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
+    if here.device == "cpu" and any(getattr(e.problem, "model", None) for e in experiments):
+        library.available(torch.float32)  # what is built is said before the bar
     with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
 
         def tick() -> None:

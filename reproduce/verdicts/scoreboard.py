@@ -89,11 +89,12 @@ def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[Clai
     """The verdicts of all claims at `scale`, in the order of the claims files."""
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
-    verdicts = []
-    for file in claims_files() if files is None else files:
-        shelf = Shelf(file, results / scale / "cells")
-        verdicts += [_verdict(claim, scale, shelf) for claim in file.claims]
-    return verdicts
+    from tqdm import tqdm
+
+    shelves = [Shelf(file, results / scale / "cells") for file in (claims_files() if files is None else files)]
+    asked = [(claim, shelf) for shelf in shelves for claim in shelf.file.claims]
+    shown = tqdm(asked, f"claims at {scale} scale", leave=False, disable=None)  # None: only on a terminal
+    return [_verdict(claim, scale, shelf) for claim, shelf in shown]
 
 
 def claims(verdicts: Iterable[Verdict]) -> list[Verdict]:

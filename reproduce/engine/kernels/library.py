@@ -203,7 +203,7 @@ def _loaded(
     key = hashlib.sha256(text + "\0".join((*options, *command, hardware.version(command))).encode()).hexdigest()
     file = _folder() / f"{name}-{key[:16]}.so"
     if not file.exists():
-        print(f"building {name} (once, some seconds)", file=sys.stderr)
+        print("building kernels (once, some seconds)", file=sys.stderr)
         _build(file, sources, (*command, *options))
     return ctypes.CDLL(str(file))
 
