@@ -1,7 +1,7 @@
 """What the papers leave open: one register per paper, `papers/<key>/open_choices.yaml`, with numbers from the cells.
 
 A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
-leads (`reproduce.pages.quotes.lead`) between two selections of an artifact's cells, or a phrase ("not run"); a
+a lead (`reproduce.pages.quotes.lead`) between two selections of an artifact's cells, or a phrase ("not run"); a
 selection with `read` is of the cells that another reading of the same curves makes (`report.metrics.Reading`). A
 register that does not follow this ends in a UserError that names the file, the entry and the field.
 """
@@ -31,37 +31,40 @@ QUESTIONS = (
 )
 """What people who reproduce such papers ask first; every register answers each in a sentence."""
 AS_RUN = "as run"
-MOST = 1
-"""Of how many effects an option has the page shows the first."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change does: `a` minus `b` over common seeds, in every artifact of `cells`: "scale/name", or
-    "play/scale/name" of the rows that `play` wrote.
+    """What a change does: `a` minus `b` over common seeds, in the artifact `cells`: "scale/name", or "play/scale/name"
+    of the rows that `play` wrote.
 
-    where: narrows both sides. numbers: artifact -> the difference in words, as `_number` reads it from the cells.
-    clear: is zero outside the interval of one of them?
+    where: narrows both sides. number: the difference in words, as `_number` reads it from the cells. clear: is zero
+    outside its interval?
     """
 
     what: str
-    cells: Sequence[str]
+    cells: str
     a: Mapping[str, Any]
     b: Mapping[str, Any]
     where: Mapping[str, Any] = field(default_factory=dict)
     unit: str = "points"
     digits: int = 1
-    numbers: Mapping[str, str] = field(default_factory=dict)
+    number: str = ""
     clear: bool = True
 
+    def text(self, usual: str = "") -> str:
+        """In words; cells other than the `usual` ones are linked, and points have no unit."""
+        where = "" if self.cells == usual else f" ({_place(self.cells)})"
+        return f"{self.what}: {self.number.removesuffix(' points')}{where}"
 
-def _number(effect: Effect, artifact: str) -> tuple[str, bool]:
+
+def _number(effect: Effect) -> tuple[str, bool]:
     """The lead of a over b with its 95 % interval, and whether zero is outside; words where runs diverged, missed a
     target or are equal.
 
     UserError if a selection is empty, or has more than one row per seed.
     """
-    a, b = (_side(artifact, {**effect.where, **side}) for side in (effect.a, effect.b))
+    a, b = (_side(effect.cells, {**effect.where, **side}) for side in (effect.a, effect.b))
     if not a.seeds.index.intersection(b.seeds.index).size:  # of a mean curve: one number for all seeds
         mean = f"{a.seeds.mean() - b.seeds.mean():.{effect.digits}f}".replace("-", "−")
         return f"{mean} {effect.unit}, of one curve: no interval", True
@@ -91,22 +94,17 @@ def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
     return reread(artifact, Path.cwd(), **where["read"])(**wanted)
 
 
-def _clear(effects: Sequence[Effect]) -> bool:
-    """Is one of the effects that the page shows measured, and no chance?"""
-    return any(e.clear for e in effects[:MOST])
-
-
 @dataclass(frozen=True)
 class OpenChoice:
     """One thing that a paper leaves open or says twice.
 
-    options: option -> its effects; none if it was not run (or is what is run). run: the option that the tables and
+    options: option -> its effect; None if it was not run (or is what is run). run: the option that the tables and
     figures have. code: what the authors' code does; "" where none was found.
     """
 
     open: str
     paper: str
-    options: Mapping[str, Sequence[Effect]]
+    options: Mapping[str, Effect | None]
     run: str
     why: str
     code: str = ""
@@ -114,13 +112,13 @@ class OpenChoice:
     @property
     def matters(self) -> bool:
         """Has another option an effect on the page that is no chance?"""
-        return any(_clear(of) for name, of in self.options.items() if name != self.run)
+        return any(e and e.clear for name, e in self.options.items() if name != self.run)
 
     def effects(self, usual: str = "") -> list[tuple[str, str]]:
         """Option -> what it does, in words, of those that do something; what is run comes first, if it has numbers."""
         own = self.options[self.run]
-        found = [(AS_RUN, effect_text(own, usual))] if own else []
-        return found + [(n, effect_text(e, usual)) for n, e in self.options.items() if n != self.run and _clear(e)]
+        found = [(AS_RUN, own.text(usual))] if own else []
+        return found + [(n, e.text(usual)) for n, e in self.options.items() if n != self.run and e and e.clear]
 
 
 @dataclass(frozen=True)
@@ -135,18 +133,17 @@ class Register:
     @property
     def usual(self) -> str:
         """The artifact whose cells most numbers of the page are of; "" if there are none."""
-        effects = [effect for c in self.choices for of_one in c.options.values() for effect in of_one]
-        counts = Counter(a for e in effects for a in e.numbers)
+        counts = Counter(e.cells for c in self.choices for e in c.options.values() if e)
         return max(counts, key=counts.__getitem__, default="")
 
 
 TEXT = {"type": "string", "pattern": r"\S"}
 SIDE = {"type": "object", "properties": {"read": record((), **{f.name: {} for f in fields(Reading)})}}
 EFFECT = record(
-    ("what", "cells", "a", "b"), what=TEXT, cells={"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]},
+    ("what", "cells", "a", "b"), what=TEXT, cells=TEXT,
     a=SIDE, b=SIDE, where=SIDE, unit={"type": "string"}, digits={"type": "integer"},
 )  # fmt: skip
-OPTION = {"anyOf": [TEXT, {"type": "array", "items": EFFECT, "minItems": 1}]}
+OPTION = {"anyOf": [TEXT, EFFECT]}
 CHOICE = record(
     ("open", "paper", "options", "run", "why"), **{key: TEXT for key in ("open", "paper", "run", "why", "code")},
     options={"type": "object", "minProperties": 2, "additionalProperties": OPTION},
@@ -167,38 +164,21 @@ def register(paper: str, papers: Path = PACKAGE / "papers") -> Register:
 
 
 def _choice(raw: Mapping[str, Any], where: str) -> OpenChoice:
-    where, found = f"{where}, choice '{raw['open']}'", dict[str, tuple[Effect, ...]]()
+    where, found = f"{where}, choice '{raw['open']}'", dict[str, Effect | None]()
     if raw["run"] not in raw["options"]:
         raise UserError(f"{where}: {unknown('option', raw['run'], map(str, raw['options']))}")
-    for name, effects in raw["options"].items():
-        if isinstance(effects, str):
-            found[name] = ()
-        else:
-            found[name] = tuple(_effect(effect, f"{where}, option '{name}'") for effect in effects)
+    for name, option in raw["options"].items():
+        found[name] = None if isinstance(option, str) else _effect(option, f"{where}, option '{name}'")
     return OpenChoice(**{**raw, "options": found})
 
 
 def _effect(raw: Mapping[str, Any], where: str) -> Effect:
-    made = Effect(**{**raw, "cells": tuple([raw["cells"]] if isinstance(raw["cells"], str) else raw["cells"])})
+    made = Effect(**raw)
     try:
-        found = {artifact: _number(made, artifact) for artifact in made.cells}
+        number, clear = _number(made)
     except UserError as error:
         raise UserError(f"{where}, effect '{made.what}': {' '.join(str(error).split())}") from error
-    return replace(made, numbers={a: said for a, (said, _) in found.items()}, clear=any(c for _, c in found.values()))
-
-
-def effect_text(effects: Sequence[Effect], usual: str = "") -> str:
-    """What an option does, its first effects alone. The paper's scale is kept where there are
-    two; cells other than the `usual` ones are linked, and points have no unit."""
-    said = []
-    for effect in effects[:MOST]:
-        papers = {a: n for a, n in effect.numbers.items() if a.startswith("paper/")}
-        numbers = [
-            n.removesuffix(" points") + ("" if a == usual else f" ({_place(a)})")
-            for a, n in (papers or effect.numbers).items()
-        ]
-        said.append(f"{effect.what}: {'; '.join(numbers)}")
-    return ". ".join(said)
+    return replace(made, number=number, clear=clear)
 
 
 def _place(artifact: str) -> str:
