@@ -9,8 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measure import compare, engine_round
-from benchmarks.works import WORKS, Work
+from benchmarks.works import WORKS
+from reproduce.engine.device_data import DeviceData
+from reproduce.engine.local import reduced
+from reproduce.models.model import Model
 from reproduce.models.network import Network
+from reproduce.settings import settings
 
 NAMED = {work.name: work for work in WORKS}
 
@@ -29,19 +33,21 @@ class Net(nn.Module):
         return self.out(self.hidden(x.flatten(1)).relu())
 
 
-def plain(work: Work) -> Callable[[], object]:
-    """A call that trains the clients of a round with torch alone: channels-last, one client after the other."""
-    module = work.model.module().to(memory_format=torch.channels_last).train()
-    x = torch.randn(work.samples, *work.shape).to(memory_format=torch.channels_last)
-    y = torch.randint(0, work.classes, (work.samples,))
+def plain(model: Model, data: DeviceData, clients: int, steps: int, precision: str = "float32") -> Callable[[], None]:
+    """A call that trains clients with torch alone: channels-last, one client after the other."""
+    module = model.module().to(data.device, memory_format=torch.channels_last).train()
+    x, y = data.train_x, data.train_y
+    x = x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+    batch = data.problem.batches.size
 
     def call() -> None:
         optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
-        for _ in range(work.per_round):
-            for batch in torch.randperm(work.samples)[: work.steps * work.batch].split(work.batch):
+        for _ in range(clients):
+            for where in torch.randint(len(x), (steps, batch), device=data.device):
                 optimizer.zero_grad()
-                images = x[batch].contiguous(memory_format=torch.channels_last)
-                nn.functional.cross_entropy(module(images), y[batch]).backward()
+                with reduced(precision, data.device):
+                    loss = nn.functional.cross_entropy(module(x[where]).float(), y[where])
+                loss.backward()
                 optimizer.step()
 
     return call
@@ -58,5 +64,8 @@ def modules() -> None:
         print(f"| {cnn.name}, declared, {strategy} | a user's module | {r.median:.2f} | {r.low:.2f}-{r.high:.2f} |")
     for name in ("fiarse resnet10n", "ResNet-18, batch 20"):
         for strategy in ("sequential", "stacked"):
-            r = compare(plain(NAMED[name]), engine_round(NAMED[name], 1, strategy))
+            work = NAMED[name]
+            data = DeviceData(work.problem, settings(), None)
+            floor = plain(work.model, data, work.per_round, work.steps)
+            r = compare(floor, engine_round(work, 1, strategy))
             print(f"| {name}, plain loop | {strategy} | {r.median:.2f} | {r.low:.2f}-{r.high:.2f} |", flush=True)

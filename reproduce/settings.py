@@ -11,6 +11,7 @@ REPRODUCE_TO_TARGET 1: runs that have a target end there, though figures show mo
 REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not depend on it)
 REPRODUCE_SEEDS     seeds that replace those of every panel, such as `0,1`
 REPRODUCE_BUDGET    hours that a job of the workflow may take
+REPRODUCE_COMMIT    the commit of the code, where no repository is around it; goes into the provenance
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts, natural
-from reproduce.runs import costs, due, plan
+from reproduce.runs import costs, due, first, plan, results
+from reproduce.runs.plan import Job
 from reproduce.workflow import configuration
 from tests.unplayed import Unplayed
 
@@ -267,3 +268,33 @@ def test_every_artifact_of_every_paper_has_a_plan(scale: str) -> None:
 
 def test_smoke_needs_no_data_set() -> None:
     assert {name for j in plan.jobs("smoke") for name in j.requires} == set()
+
+
+def test_what_to_train_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand, 20 TFLOP/s: the time of a job is 2 s and its work; fig1 has 6 claims and numbers for two jobs."""
+    jobs = {
+        name: Job("paper", "fedacs", name, panel(name), (experiment(requires=requires),), artifacts)
+        for name, requires, artifacts in (
+            ("short", (), ("fedacs/fig1",)),  # 3 in 102 s
+            ("long", (), ("fedacs/fig1", "fedacs/fig2")),  # 3 + 4 in 202 s, better
+            ("longer", (), ("fedacs/fig2",)),  # 4 in 902 s: does not fit any more
+            ("of-a-core", (), ("fedacs/fig3",)),
+            ("there", (), ("fedacs/fig3",)),
+            ("absent", ("svhn",), ("fedacs/fig3",)),
+        )
+    }
+    flops = {"short": 2e15, "long": 4e15, "longer": 18e15, "of-a-core": 1e12}
+    due = {name: costs.Cost(0, work, work / 1e10, 0) for name, work in flops.items()}
+    monkeypatch.setattr(costs, "due", lambda job: due[job.name])
+    monkeypatch.setattr(results, "standing", lambda job: SimpleNamespace(usable=job.name == "there"))
+    claims = [SimpleNamespace(artifact=a, scales=("paper",)) for a in ("fedacs/fig1", "fedacs/fig2", "fedacs/fig3")]
+    monkeypatch.setattr(first, "claims_files", lambda: [SimpleNamespace(claims=claims)])
+    monkeypatch.setattr(first, "printed", {"fedacs/fig1": 5, "fedacs/fig2": 7, "fedacs/fig3": 500}.get)
+    monkeypatch.setattr("reproduce.data.load.available", available)
+    found = list(first.first(jobs.values(), 1000, 20e12))
+    assert [(one.job.name, one.seconds, one.claims, one.numbers) for one in found] == [
+        ("long", 202, 1, 6),
+        ("short", 102, 0.5, 2.5),
+    ]
+    # A core needs 200,000 s for `short`; what it does within the budget comes first, and no GPU is asked.
+    assert [one.job.name for one in first.first(jobs.values(), 1000)] == ["of-a-core"]

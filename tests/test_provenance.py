@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from reproduce.__main__ import main
+from reproduce.errors import UserError
 from reproduce.runs import job as train
 from reproduce.runs import provenance
 
@@ -42,9 +43,20 @@ def test_a_changed_or_new_file_of_the_package_is_marked_and_a_result_is_not(repo
         (repository / "package/new.py").unlink(missing_ok=True)
 
 
-def test_outside_a_repository_the_commit_is_unknown(repository: Path) -> None:
+def test_outside_a_repository_the_commit_is_the_one_that_is_named(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPRODUCE_COMMIT", "5" * 40)
+    assert provenance.commit() != "5" * 12
     shutil.rmtree(repository / ".git")
-    assert provenance.commit() == "unknown"
+    for named, said in ((None, "unknown"), ("5" * 40, "5" * 12)):
+        provenance.commit.cache_clear()
+        monkeypatch.setenv("REPRODUCE_COMMIT", named) if named else monkeypatch.delenv("REPRODUCE_COMMIT")
+        assert provenance.commit() == said
+    provenance.commit.cache_clear()
+    monkeypatch.setenv("REPRODUCE_COMMIT", "main")
+    with pytest.raises(UserError, match=r"^REPRODUCE_COMMIT=main: use what `git rev-parse HEAD` says"):
+        provenance.commit()
 
 
 def test_a_run_of_uncommitted_code_says_so(

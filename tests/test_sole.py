@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -132,3 +133,25 @@ def test_a_file_system_without_locks(
 def test_a_folder_that_cannot_be_written_to() -> None:
     with pytest.raises(UserError, match=r"^cannot write /proc/self/a\.lock"), files.sole(Path("/proc/self/a"), "it"):
         pass
+
+
+def test_each_training_takes_a_free_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+
+    def taken(given: str | None) -> str:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given or "")
+        held.enter_context(training.own_gpu())
+        return os.environ["CUDA_VISIBLE_DEVICES"]
+
+    with ExitStack() as held:
+        assert [taken(None), taken(None)] == ["0", "1"]
+        with pytest.raises(UserError, match=r"^another job on GPU 1 is being trained by process \d+ on "):
+            taken(None)
+        assert taken("1,GPU-5f") == "GPU-5f"
+        assert [taken("0"), taken("0")] == ["0", "0"]  # given by somebody, who knows why
+    assert capsys.readouterr().err.splitlines() == [f"trains on GPU {name}" for name in ("0", "1", "GPU-5f")]
+    with training.own_gpu():
+        assert list(tmp_path.iterdir()) == []

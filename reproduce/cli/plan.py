@@ -8,17 +8,24 @@ here of what it took there; the last line has that factor. Where runs may end at
 job whose data set is not in the data folder is left out of the workflow, and `state` says what it needs. Results are
 current, or of older code (and perhaps confirmed by a replay), or have too few seeds, or runs that were followed only to
 their target, or are of another declaration and not used.
+
+With `--budget 25m` the jobs to train first: those without results that have the most claims and printed numbers per
+minute and fit into that time. What an artifact has of them is shared out to its jobs. Times are of one core; with
+`--rate 20T` of a GPU with so many FLOPs per second (`python -m benchmarks gpu` says how many), to which nothing is
+given that a core trains within the budget.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reproduce.cli import options
+from reproduce.errors import UserError
 from reproduce.text import counted, duration, fill, print_json, print_table, short
 
 if TYPE_CHECKING:
@@ -32,6 +39,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.scale(parser)
     parser.add_argument("--jobs", action="store_true", help="list the jobs")
     options.as_json(parser)
+    parser.add_argument("--budget", metavar="TIME", help="what to train first in so much time, such as 25m or 2h")
+    parser.add_argument("--rate", metavar="FLOPS", help="FLOPs per second for --budget, such as 20T or 500G")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -42,6 +51,9 @@ def run(args: argparse.Namespace) -> None:
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
     check_place()
     budget()  # a wrong setting is reported before anything is estimated
+    if args.budget:
+        _print_first(jobs, args.budget, args.rate)
+        return
     if args.json:
         print_json([describe(j) for j in jobs])
         return
@@ -88,6 +100,38 @@ def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
         rows.append([j.paper, j.name, *counts, bound([j]) + duration(cost.seconds), state(j)])
     print_table(header, rows, ("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
+
+
+def _print_first(jobs: Sequence[Job], time: str, rate: str | None) -> None:
+    from reproduce.runs import costs, first
+
+    speed = amount("--rate", rate, RATES) if rate else None
+    chosen = list(first.first(jobs, amount("--budget", time, TIMES), speed))
+    rows, end = [], 0.0
+    for one in chosen:
+        end += one.seconds
+        worth = [f"{n:.3g}" for n in (one.claims, one.numbers, one.rate)]
+        rows.append([one.job.paper, one.job.name, short(costs.due(one.job).flops), duration(end), *worth])
+    header = ["PAPER", "JOB", "FLOPS", "DONE AFTER", "CLAIMS", "NUMBERS", "PER MINUTE"]
+    print_table(header, rows, header[2:], whole=["JOB"])
+    worth = sum(one.claims for one in chosen), sum(one.numbers for one in chosen)
+    print()
+    print(fill(f"{counted(len(chosen), 'job')} in {duration(end)}: {worth[0]:.3g} claims, {worth[1]:.3g} numbers"))
+
+
+TIMES = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+RATES = {"G": 1e9, "T": 1e12, "P": 1e15}
+
+
+def amount(option: str, text: str, units: Mapping[str, float]) -> float:
+    """A positive number with a unit; UserError for anything else."""
+    try:
+        value = float(text[:-1]) * units[text[-1:]]
+    except (ValueError, KeyError):
+        value = 0
+    if not 0 < value < math.inf:
+        raise UserError(f"{option} {text}: use a number and {', '.join(units)}, such as 25{[*units][1]}")
+    return value
 
 
 def hopeless(scale: str, wanted: Collection[str]) -> Iterator[str]:

@@ -102,7 +102,9 @@ def citing(artifact: Artifact, scale: str) -> tuple[str, str]:
 
 def _device(note: Mapping[str, Any]) -> str:
     threads = note.get("threads")
-    return str(note.get("device", "cpu")).upper() + (f", {counted(threads, 'thread')}" if threads else "")
+    return str(note.get("gpu", note.get("device", "cpu").upper())) + (
+        f", {counted(threads, 'thread')}" if threads else ""
+    )
 
 
 def _several(values: Iterable[str]) -> str:

@@ -144,6 +144,7 @@ def train_job(
         "data": splits.provenance,
         "data_notes": splits.notes,
         "device": here.device,
+        **({"gpu": torch.cuda.get_device_name()} if here.device == "cuda" else {}),
         "configured_precision": here.precision,
         "precision": trainer.precision,
         "threads": here.threads,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ from typing import Any
 
 from reproduce.engine.hardware import machine
 from reproduce.engine.kernels import library
+from reproduce.errors import UserError
+from reproduce.settings import variable
 
 PACKAGE = Path(__file__).parent.parent
 ELSEWHERE = (
@@ -40,19 +43,23 @@ def now() -> str:
 
 @cache
 def commit() -> str:
-    """Commit of the source, with "+" if a file of the package differs from it; "unknown" outside its own repository.
+    """Commit of the source, with "+" if a file of the package differs from it; outside its own repository
+    `REPRODUCE_COMMIT`, else "unknown". UserError for a value of it that names no commit.
 
     Its own is one whose folder holds the package and that tracks it: not one around an installed copy or an unpacked
     archive. Results, tables and documents may differ: they change no number, and a workflow writes them as it goes.
     """
     try:
         top = _git("rev-parse", "--show-toplevel")
-        if not (top and PACKAGE.parent.samefile(top) and _git("ls-files", "--", "__init__.py")):
-            return "unknown"
-        name = _git("describe", "--always", "--abbrev=12", "--exclude=*")
-        return name + ("+" if _git("status", "--porcelain", "--", str(PACKAGE)) else "")
+        if top and PACKAGE.parent.samefile(top) and _git("ls-files", "--", "__init__.py"):
+            name = _git("describe", "--always", "--abbrev=12", "--exclude=*")
+            return name + ("+" if _git("status", "--porcelain", "--", str(PACKAGE)) else "")
     except (OSError, ValueError, subprocess.SubprocessError):
-        return "unknown"
+        pass
+    said = variable("REPRODUCE_COMMIT") or "unknown"
+    if said != "unknown" and not re.fullmatch("[0-9a-f]{12,40}", said):
+        raise UserError(f"REPRODUCE_COMMIT={said}: use what `git rev-parse HEAD` says where the code comes from")
+    return said if said == "unknown" else said[:12]
 
 
 def _git(*arguments: str) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reproduce.errors import MissingData, say_once
+from reproduce.errors import MissingData, UserError, say_once
 from reproduce.files import check_writable, sole, sweep
 from reproduce.runs import plan, results
 from reproduce.settings import settings
@@ -65,10 +68,37 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     check(job, path)
     sweep(settings().store / "checkpoints")
     alone = path.absolute() != Path(job.output).absolute()
-    for part in (not alone and results.parts(job)) or (job,):
-        if part is not job:
-            print(f"{path}: {results.standing(job).words}; trains {_runs(part)}, keeps the rest", file=sys.stderr)
-        _train(part, path, alone)
+    with own_gpu() if settings().device == "cuda" else nullcontext():
+        for part in (not alone and results.parts(job)) or (job,):
+            if part is not job:
+                print(f"{path}: {results.standing(job).words}; trains {_runs(part)}, keeps the rest", file=sys.stderr)
+            _train(part, path, alone)
+
+
+@contextmanager
+def own_gpu() -> Iterator[None]:
+    """A GPU that no other training has, the only one that this process sees from now on; stderr says which.
+
+    Where `CUDA_VISIBLE_DEVICES` names a single one, somebody has given it, as batch systems do. UserError if all are
+    taken. To be entered before CUDA starts, which reads the variable once.
+    """
+    import torch
+
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = given.split(",") if given else [str(i) for i in range(torch.cuda.device_count())]  # does not start CUDA
+    with ExitStack() as held:
+        for i, name in enumerate(names if names != [given] else ()):
+            lock = Path(tempfile.gettempdir(), f"reproduce-{os.getuid()}-gpu-{name}")
+            try:
+                held.enter_context(sole(lock, f"another job on GPU {name}"))
+            except UserError:
+                if i + 1 == len(names):
+                    raise
+                continue
+            os.environ["CUDA_VISIBLE_DEVICES"] = name
+            print(f"trains on GPU {name}", file=sys.stderr)
+            break
+        yield
 
 
 def _train(job: plan.Job, path: Path, alone: bool) -> None:
