@@ -114,9 +114,9 @@ def _print_first(jobs: Sequence[Job], time: str, rate: str | None) -> None:
         rows.append([one.job.paper, one.job.name, short(costs.due(one.job).flops), duration(end), *worth])
     header = ["PAPER", "JOB", "FLOPS", "DONE AFTER", "CLAIMS", "NUMBERS", "PER MINUTE"]
     print_table(header, rows, header[2:], whole=["JOB"])
-    worth = sum(one.claims for one in chosen), sum(one.numbers for one in chosen)
+    claims, numbers = sum(one.claims for one in chosen), sum(one.numbers for one in chosen)
     print()
-    print(fill(f"{counted(len(chosen), 'job')} in {duration(end)}: {worth[0]:.3g} claims, {worth[1]:.3g} numbers"))
+    print(fill(f"{counted(len(chosen), 'job')} in {duration(end)}: {claims:.3g} claims, {numbers:.3g} numbers"))
 
 
 TIMES = {"s": 1, "m": 60, "h": 3600, "d": 86400}
