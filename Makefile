@@ -13,7 +13,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 ARCHIVE ?= reproduce-$(VERSION).tar.gz
 
-.PHONY: smoke docs archive test test-all lint types times format clean
+.PHONY: smoke docs archive test test-all lint types times mutants format clean
 
 # The last line compares the results with results/smoke.json: what computes something else ends here.
 smoke: $(VENV)/workflow.stamp
@@ -40,6 +40,10 @@ test-all: lint types smoke
 # Which test functions are slow, for `make test`.
 times: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest --times --numprocesses $(CORES) --dist loadfile
+
+# Which of 60 small mistakes in the code no test sees; hours. FAST=--fast: of the fast tests.
+mutants: $(VENV)/dev.stamp
+	$(BIN)/python tests/mutants.py $(FAST)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -126,7 +126,9 @@ def test_words_stand_at_the_left_and_numbers_at_the_right() -> None:
     assert layout[1] == "ll" + "l" + "r" * (len(table.columns) - 1)
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex: apt-get install texlive-latex-recommended")
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="needs pdflatex: apt-get install texlive-latex-recommended"
+)
 @pytest.mark.parametrize(("columns", "colour"), [("", r"\usepackage{colortbl}"), ("twocolumn,", "")])
 def test_latex_compiles_and_fits_the_page(tmp_path: Path, columns: str, colour: str) -> None:
     """Every printed table of all papers with numbers of three seeds, and ours alone; no letter is shrunk below 6 pt."""
