@@ -67,7 +67,7 @@ NAME_PART = r"[^\s/_:-]*[/_:-]|[^\s/_:-]+"
 def _wrapped(text: str, width: int) -> list[str]:
     """`text` in lines of `width`; a name that is longer goes on in the next one behind one of its signs."""
     lines = [""]
-    for word in text.split(" "):
+    for word in text.split():
         parts = [word] if len(word) <= width else re.findall(NAME_PART, word)
         for i, part in enumerate(parts):
             gap = " " if i == 0 and lines[-1] else ""

@@ -168,7 +168,7 @@ def test_a_choice_without_an_effect_is_only_named(tmp_path: Path) -> None:
     for i, other in enumerate((EFFECT, same, "No number changes.")):
         made = written(tmp_path / str(i), {**CHOICE, "options": {"one": "as run", "other": other}})
         assert (made.choices[0].matters, made.choices[0].effects()) == (False, [])
-        assert "in brackets: a thing (one)." in section(made)
+        assert "Without a measured effect: a thing." in section(made)
 
 
 NO_ROWS = "option 'other', effect 'FedACS minus FedAvg': results/reduced/cells/fedacs_sensitivity.csv has no"

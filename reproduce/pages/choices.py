@@ -202,8 +202,8 @@ def section(found: Register) -> str:
         others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(found.usual))
         rows.append([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", others])
     table = markdown(HEAD, [[" ".join(cell.split()) for cell in row] for row in rows])
-    rest = "; ".join(f"{c.open.rstrip('?')} ({c.run})" for c in found.choices if not c.matters)
-    rest = f"No effect was measured of other options than those in brackets: {rest}." * bool(rest)
+    rest = "; ".join(c.open.rstrip("?") for c in found.choices if not c.matters)
+    rest = f"Without a measured effect: {rest}." * bool(rest)
     return "\n".join([*answers, "", f"{found.code}{dagger}{cells}", "", table, "", rest])
 
 

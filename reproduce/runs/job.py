@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -122,7 +123,7 @@ def train_job(
         print(changed, end="\n" if changed else "", file=sys.stderr)
     if here.device == "cpu" and any(getattr(e.problem, "model", None) for e in experiments):
         library.available(torch.float32)  # what is built is said before the bar
-    with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
+    with Progress(re.sub(r"-[0-9a-f]{10}$", "", f"{scale}/{paper}/{job}"), runs) as progress, Stopping() as stopping:
 
         def tick() -> None:
             kept = not foreign and not apart.reads(own)  # what own code remembers or reads is in no state
