@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import measures, theory
-from reproduce.papers.fedacs.choices import ASSIGNED, BESIDE, CHOICES, CROPS, MORE, NETWORK, RATES, TWICE
+from reproduce.papers.fedacs.choices import ASSIGNED, BESIDE, CHOICES, CROPS, MORE, NETWORK, RATES, SLOWER, TWICE
 from reproduce.report import around, categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.looks import Look
@@ -214,7 +214,7 @@ def _ends(ax: Axes, histories: Histories) -> None:
 def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Sensitivity: a line of dots per choice that was run, an axes per data set, as high as its lines need; below the
     shorter ones the decaying rates."""
-    asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE, *TWICE, *NETWORK, *CROPS)}
+    asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE, *SLOWER, *TWICE, *NETWORK, *CROPS)}
     rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
     run = {name: list(dict.fromkeys(mine["choice"])) for name, mine in rows.groupby("dataset", sort=False)}
     sets = {name: [c for c in asked if c in run[name]] for name in run if set(asked) & set(run[name])}
