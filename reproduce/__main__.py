@@ -51,6 +51,14 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; `{self.prog} -h` shows what there is")
 
 
+class Grouped(argparse.RawDescriptionHelpFormatter):
+    """The commands stand in groups below the options, not in one list above them."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        if not isinstance(action, argparse._SubParsersAction):
+            super().add_argument(action)
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; a command module gives NAME, its docstring, `arguments(parser)` and `run(args)`."""
     about = {module: " ".join((module.__doc__ or "").split("\n\n")[0].split()) for module in COMMANDS}
@@ -60,13 +68,13 @@ def parser() -> argparse.ArgumentParser:
         usage="reproduce [-h] [--debug] [--version] COMMAND ...",
         description="Reproduce the tables and figures of five federated-learning papers.",
         epilog="\n\n".join([*groups, "The whole workflow is `snakemake --cores N`; `reproduce COMMAND -h` has more."]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Grouped,
     )
     top.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
     top.add_argument("--version", action="version", version=f"reproduce {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
+    commands = top.add_subparsers(prog="reproduce", dest="command", metavar="COMMAND", required=True)
     for module in COMMANDS:
-        sub = commands.add_parser(module.NAME, description=module.__doc__)
+        sub = commands.add_parser(module.NAME, help=about[module], description=module.__doc__)
         module.arguments(sub)
         sub.set_defaults(run=module.run)
     return top

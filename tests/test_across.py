@@ -220,9 +220,9 @@ def test_outcomes_are_those_of_the_paired_interval() -> None:
     for name in ("fedprox", "fednova", "fedacs"):
         a, b = c(benchmark="a", algorithm=name), c(benchmark="a", algorithm="fedavg")
         t = stats.ttest_rel(a.seeds, b.seeds).confidence_interval(0.95)
-        assert outcome(a, b) == ("ahead" if t.low > 0 else "behind" if t.high < 0 else "not told apart")
+        assert outcome(a, b) == ("ahead" if t.low > 0 else "behind" if t.high < 0 else "unclear")
     assert outcomes(c(algorithm="fedprox"), c(algorithm="fedavg"), "benchmark") == {
-        "ahead": ["a"], "not told apart": [], "equal": ["b"], "behind": [], "diverged": [], "failed": [],
+        "ahead": ["a"], "unclear": [], "equal": ["b"], "behind": [], "diverged": [], "failed": [],
         "not trained": ["c"], "refused": [],
     }  # fmt: skip
     assert outcome(c(benchmark="a", algorithm="moon"), c(benchmark="a", algorithm="fedavg")) == "diverged"

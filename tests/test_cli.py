@@ -14,7 +14,8 @@ import miniature
 import pytest
 from miniature import reproduce
 
-from reproduce.__main__ import main
+from reproduce.__main__ import GROUPS, main
+from reproduce.cli import doctor
 from reproduce.errors import unknown
 from reproduce.text import counted, duration, fill, named_seeds, paint, short, table
 from reproduce.verdicts.scoreboard import Verdict
@@ -143,6 +144,29 @@ def test_wrong_input_ends_in_one_line_and_status_2(project: Path, arguments: str
     assert message in run.stderr
     assert run.stderr.count("\n") == 1
     assert run.stdout == ""
+
+
+def test_reproduce_alone_shows_every_command_in_its_group(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    for group, modules in GROUPS.items():
+        (block,) = (text for text in shown.split("\n\n") if text.startswith(f"{group}:\n"))
+        assert re.findall(r"^  (\w+)", block, flags=re.M) == [module.NAME for module in modules]
+    with pytest.raises(SystemExit):
+        main(["plan", "-h"])
+    assert capsys.readouterr().out.startswith("usage: reproduce plan [-h]")
+
+
+def test_the_doctor_names_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path))
+    monkeypatch.setenv("CC", "none")
+    monkeypatch.setattr(doctor.metadata, "version", lambda name: "0.1")
+    assert main(["doctor"]) == 0
+    lines = " ".join(capsys.readouterr().out.split())
+    for step in ("install a C compiler", "`reproduce data get NAME` fetches one", "numpy 0.1 (tested: ", "ok disk: "):
+        assert step in lines
 
 
 def test_a_report_of_nothing_leaves_nothing_behind(

@@ -139,7 +139,7 @@ def _shared(a: Cells, b: Cells) -> tuple[Cells, Cells]:
     return Cells(a.rows[a.rows["seed"].isin(both)], a.name), Cells(b.rows[b.rows["seed"].isin(both)], b.name)
 
 
-OUTCOMES = ("ahead", "not told apart", "equal", "behind", "diverged", "failed", "not trained", "refused")
+OUTCOMES = ("ahead", "unclear", "equal", "behind", "diverged", "failed", "not trained", "refused")
 
 
 def outcome(a: Cells, b: Cells) -> str:
@@ -153,7 +153,7 @@ def outcome(a: Cells, b: Cells) -> str:
     if (a.seeds - b.seeds).abs().max() <= 1e-9 * a.seeds.abs().max():
         return "equal"
     low, high = (low, high) if _sign(a) > 0 else (-high, -low)
-    return "ahead" if low > 0 else "behind" if high < 0 else "not told apart"
+    return "ahead" if low > 0 else "behind" if high < 0 else "unclear"
 
 
 def outcomes(a: Cells, b: Cells, over: str) -> dict[str, list[str]]:
@@ -167,16 +167,16 @@ def outcomes(a: Cells, b: Cells, over: str) -> dict[str, list[str]]:
 def told(a: Cells, b: Cells, digits: int = 1) -> str:
     """The outcome with the difference: "ahead: 9.4 (4.5 to 14.4)"."""
     found = outcome(a, b)
-    return f"{found}: {lead(a, b, digits)}" if found in ("ahead", "not told apart", "behind") else found
+    return f"{found}: {lead(a, b, digits)}" if found in ("ahead", "unclear", "behind") else found
 
 
 def leaders(c: Cells) -> list[str]:
-    """The algorithm of the best mean on a benchmark, then those not told apart from it; [] if nothing was trained."""
+    """The algorithm of the best mean on a benchmark, then those not clearly behind it; [] if nothing was trained."""
     fine = [str(name) for name, mine in c.rows.groupby("algorithm", sort=False) if (mine["status"] == "ok").all()]
     if not fine:
         return []
     best = max(fine, key=lambda name: _sign(c) * c(algorithm=name).seeds.mean())
-    like = (name for name in fine if outcome(c(algorithm=name), c(algorithm=best)) in ("not told apart", "equal"))
+    like = (name for name in fine if outcome(c(algorithm=name), c(algorithm=best)) in ("unclear", "equal"))
     return [best, *(name for name in like if name != best)]
 
 
