@@ -4,7 +4,7 @@ The page is one file with the figures inside it, to open, to mail or to print; t
 are named with the command that makes them. `make docs` puts the pages of all scales beside the documents.
 
 `--docs` writes what the repository says of the results in place of a page: docs/papers, the numbers in README.md, and
-figures/paper/agreement.png.
+figures/paper/agreement.png. `--crate` writes where all committed results come from, for machines: an RO-Crate.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--open", action="store_true", help="show it in the browser")
     form.add_argument("--docs", action="store_true", help="write docs/papers and the numbers in README.md")
+    form.add_argument("--crate", action="store_true", help="write ro-crate-metadata.json: a Workflow Run RO-Crate")
     form.add_argument("--check", action="store_true", help="write nothing; fail if a document is not up to date")
 
 
@@ -36,6 +37,8 @@ def run(args: argparse.Namespace) -> None:
     check_place()
     if args.docs or args.check:
         write_documents(args.check)
+    elif args.crate:
+        write_crate()
     else:
         write_page(scale, args.open)
 
@@ -60,6 +63,17 @@ def write_documents(check: bool) -> None:
             write(agreement.PICTURE, lambda file: figure.savefig(file, format="png"))
     if not stale:
         print("up to date")
+
+
+def write_crate() -> None:
+    import json
+
+    from reproduce import files
+    from reproduce.pages.crate import FILE, crate
+
+    files.check_writable(FILE)
+    files.write_text(FILE, json.dumps(crate(), indent=1, ensure_ascii=False) + "\n")
+    print(f"Written: {FILE}")
 
 
 def write_page(scale: str, show: bool) -> None:
