@@ -133,7 +133,7 @@ def test_the_container_does_what_the_readme_says() -> None:
     lines = (ROOT / "Containerfile").read_text().replace("\\\n", " ").splitlines()
     steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
     image, runs = next(s[1] for s in steps if s[0] == "FROM"), [s[1] for s in steps if s[0] == "RUN"]
-    minor = re.fullmatch(r"docker.io/library/python:3\.(\d+)-slim", image)
+    minor = re.fullmatch(r"docker.io/library/python:3\.(\d+)-slim@sha256:[0-9a-f]{64}", image)
     assert minor
     assert int(minor[1]) >= 11
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -52,7 +52,7 @@ def test_contents_name_every_document_once(conf: dict[str, Any]) -> None:
 
 
 def test_what_the_configuration_asks_for_is_a_dependency_and_there(conf: dict[str, Any]) -> None:
-    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["docs"]
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["docs"]
     installed = {re.split(r"[><=]", line)[0].replace("-", "_") for line in extra}
     own = {"sphinxcontrib.mermaid": "sphinxcontrib_mermaid", conf["html_theme"]: "furo"}
     wanted = {own.get(name, name) for name in [*conf["extensions"], conf["html_theme"]]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -36,13 +37,35 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@pytest.mark.parametrize("extra", ["", "workflow", "docs", "dev"])
-def test_locked_versions_satisfy_the_dependencies(extra: str) -> None:
-    declared = project()["optional-dependencies"][extra] if extra else project()["dependencies"]
+def test_locked_versions_satisfy_the_dependencies() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    declared = [
+        *project()["dependencies"],
+        *project()["optional-dependencies"]["workflow"],
+        *groups["dev"],
+        *groups["docs"],
+    ]
     versions = locked()
     for requirement in map(Requirement, declared):
         assert versions[canonical(requirement.name)] in requirement.specifier, requirement
         assert requirement.specifier, f"{requirement.name}: a dependency has a range of versions"
+
+
+TORCH = {"torch", "torchvision", "sympy", "mpmath", "networkx"}
+"""torch, and what nothing else needs."""
+
+
+def test_the_locks_have_the_versions_of_the_constraints_with_hashes() -> None:
+    found = {}
+    for name in ("workflow", "dev"):
+        text = (ROOT / f"locks/{name}.txt").read_text().replace("\\\n", " ")
+        lines = [line for line in text.splitlines() if not line.startswith("#")]
+        assert all("--hash=sha256:" in line for line in lines)
+        found[name] = {canonical(line.split("==")[0]): line.split("==")[1].split()[0] for line in lines}
+    assert found["dev"] == {name: version for name, version in locked().items() if name not in TORCH}
+    assert found["workflow"].items() < found["dev"].items()
+    direct = [*project()["dependencies"], *project()["optional-dependencies"]["workflow"]]
+    assert {canonical(Requirement(each).name) for each in direct} - TORCH <= set(found["workflow"])
 
 
 def test_environment_installs_the_project_in_its_locked_versions() -> None:
@@ -103,12 +126,42 @@ def test_profiles_share_the_settings_that_decide_what_runs_again() -> None:
         assert {k: profile[k] for k in shared} == {k: profiles["default"][k] for k in shared}, name
 
 
-def test_licence_and_citation() -> None:
+def test_licence_citation_and_what_archives_read_agree() -> None:
     assert "MIT License" in (ROOT / "LICENSE").read_text()
-    citation = load_yaml("CITATION.cff")
-    assert citation["license"] == project()["license"] == "MIT"
-    assert citation["version"] == project()["version"]
-    assert len(citation["references"]) == 5
+    cited, zenodo, code = load_yaml("CITATION.cff"), load_yaml(".zenodo.json"), load_yaml("codemeta.json")
+    declared = project()
+    assert declared["license"] == cited["license"] == zenodo["license"] == code["license"].rpartition("/")[2] == "MIT"
+    assert declared["version"] == cited["version"] == zenodo["version"] == code["version"]
+    assert declared["keywords"] == cited["keywords"] == zenodo["keywords"] == code["keywords"]
+    assert (
+        declared["authors"] == cited["authors"] == zenodo["creators"] == [{"name": a["name"]} for a in code["author"]]
+    )
+    assert cited["abstract"] == zenodo["description"] == code["description"]
+    assert (declared["name"], cited["title"]) == (code["name"], zenodo["title"])
+    assert code["runtimePlatform"] == f"Python {declared['requires-python']}"
+    papers = [work["url"] for work in cited["references"]]
+    assert papers == [work["url"] for work in code["referencePublication"]]
+    numbers = [work["identifier"] for work in zenodo["related_identifiers"]]
+    assert numbers == [f"arXiv:{url.rpartition('/')[2]}" for url in papers]
+    assert len(papers) == 5
+
+
+LARGEST = 1_000_000
+LARGER = {
+    "results/paper/cells/dynamic_init_table3.csv", "results/reduced/fedacs/fig7-dynamic.parquet",
+    "results/reduced/fedacs/fig7-static.parquet",
+}  # fmt: skip
+"""Numbers of two hundred and more runs each, in one file as they are read."""
+
+
+def test_no_file_of_the_repository_is_large() -> None:
+    """A file that grows beyond it makes every clone larger for ever."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    if not listed:
+        pytest.skip("no clone: nothing says which files are committed")
+    large = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+    large = {name for name in large if (ROOT / name).stat().st_size > LARGEST}
+    assert large <= LARGER, f"too large: {', '.join(sorted(large - LARGER))}"
 
 
 def test_every_file_of_data_in_the_package_is_shipped() -> None:
