@@ -47,7 +47,7 @@ for each, made in asked.made().items():
         input:
             made.inputs,
         output:
-            update(made.files),
+            update([questions.shown(file) for file in made.files]),
         log:
             made.log,
         priority: made.numbers
@@ -70,8 +70,10 @@ rule train:
         runtime=lambda w, attempt: attempt * costs.minutes(w.scale, w.paper, w.job),
         mem_mb=lambda w, attempt: attempt * costs.megabytes(w.scale, w.paper, w.job),
         gpu=costs.gpus(),
+    params:
+        python=PYTHON,
     shell:
-        "{PYTHON:q} -m reproduce train --scale {wildcards.scale} {wildcards.paper} {wildcards.job} "
+        "{params.python:q} -m reproduce train --scale {wildcards.scale} {wildcards.paper} {wildcards.job} "
         "-o {output} > {log} 2>&1"
 
 
@@ -84,16 +86,18 @@ for kind, endings in plan.ENDINGS.items():
             jobs=asked.results,
             due=asked.marker,
         output:
-            multiext(f"{kind}s/{{scale}}/{{paper}}_{{name}}", *endings),
+            [questions.shown(f"{kind}s/{{scale}}/{{paper}}_{{name}}{ending}") for ending in endings],
             multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
         log:
             "logs/{scale}/render/{paper}_{name}.log",
         wildcard_constraints:
             paper=questions.PAPER[kind],
         localrule: True
+        params:
+            python=PYTHON,
         shell:
             "set -o pipefail; "
-            "{PYTHON:q} -m reproduce render --scale {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+            "{params.python:q} -m reproduce render --scale {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 
 rule misnamed:

@@ -119,7 +119,7 @@ def test_wrong_configuration_is_refused(change: dict[str, Any]) -> None:
 
 
 def test_profiles_share_the_settings_that_decide_what_runs_again() -> None:
-    profiles = {p.parent.name: yaml.safe_load(p.read_text()) for p in ROOT.glob("profiles/*/config.yaml")}
+    profiles = {p.parent.name: yaml.safe_load(p.read_text()) for p in ROOT.glob("profiles/*/profile.yaml")}
     assert set(profiles) == {"default", "gpu", "slurm"}
     shared = ("scheduler", "keep-going", "rerun-incomplete", "rerun-triggers", "show-failed-logs")
     for name, profile in profiles.items():

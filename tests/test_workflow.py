@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -32,6 +33,17 @@ def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
     ]
     assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, 1)
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
+
+
+def test_a_report_of_snakemake_has_figures_with_paper_and_title(drawn: Path) -> None:
+    run = snakemake(drawn, FIG2, "--report", "report.html")
+    assert run.returncode == 0, text(run)
+    page = (drawn / "report.html").read_text()
+    told = re.search(rf'"{re.escape(FIG2)}": \{{.*?"labels": (\{{.*?\}}).*?"caption": "(.*?)"', page, re.S)
+    assert told, "the figure is in the report"
+    assert "Its caption" in told[2]
+    assert re.search(r'"fedacs": \{', page), "its category"
+    assert json.loads(told[1]) == {"artifact": "fedacs/fig2", "title": "Title of fig2", "scale": "smoke"}
 
 
 def test_every_artifact_is_of_one_rule() -> None:

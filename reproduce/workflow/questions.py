@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 from reproduce.declare.experiment import SCALES
@@ -33,6 +33,23 @@ PAPER = {"figure": f"(?!{_TABLE})[a-z_]+", "table": f"(?={_TABLE})[a-z_]+"}
 _MADE = "|".join(f.replace(".", r"\.") for scale in SCALES for f in plan.artifact_files(scale))
 MISNAMED = rf"(?!(?:{_MADE})$)(?:figures|tables)/.+|/.+"
 """What is called like a figure or a table and is none."""
+
+
+def shown(file: str) -> Any:
+    """A file of a table or figure, whose name may have wildcards. `snakemake --report` embeds those that people look
+    at, with the paper as category."""
+    from snakemake.io import report
+
+    path = PurePath(file)
+    if path.suffix not in (".png", ".md") or path.parts[0] == "results":
+        return file
+    paper, _, name = path.stem.rpartition("_")
+
+    def labels(wildcards: Any) -> dict[str, str]:
+        named, scale = (text.format(**dict(wildcards.items())) for text in (f"{paper}/{name}", path.parts[1]))
+        return {"artifact": named, "title": plan.artifact(named).title, "scale": scale}
+
+    return report(file, caption="config/caption.rst", category=paper, labels=labels)
 
 
 TOGETHER = ("smoke",)
