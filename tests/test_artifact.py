@@ -18,6 +18,7 @@ import yaml
 
 from reproduce.papers import PAPERS, coverage
 from reproduce.runs import plan
+from reproduce.verdicts.claims import claims_files
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/artifact.md").read_text(encoding="utf-8")
@@ -57,6 +58,19 @@ def test_the_verdicts_are_those_of_the_scoreboard() -> None:
         (line,) = [line for line in verdicts if f" {claim}" in line]
         cell = line.split(" | ")[["paper", "reduced"].index(scale) + 1]
         assert cell.startswith(f"{expected}<br>"), line
+
+
+def test_every_claim_has_its_line_below_commands_that_exist() -> None:
+    page = (ROOT / "docs/papers/claims.md").read_text(encoding="utf-8")
+    parts = re.findall(r"^### (\S+), (\w+) scale\n\n`snakemake (\S+) .*\n`reproduce verify (\S+)(.*)`:", page, re.M)
+    assert len(parts) == page.count("\n### ")
+    for artifact, scale, file, shown, at in parts:
+        assert file in plan.outputs(scale, artifact)
+        assert (shown, at) == (artifact, "" if scale == "paper" else f" --scale {scale}")
+    named = sorted(
+        (part.split(",")[0], n) for part in page.split("\n### ")[1:] for n in re.findall(r" `(\S+)` \|", part)
+    )
+    assert named == sorted((c.artifact, c.id.partition("/")[2]) for file in claims_files() for c in file.claims)
 
 
 def test_what_is_trained_anew_exists() -> None:

@@ -1,4 +1,5 @@
-"""The documents that say what came out, from committed files: a page for each paper, and what stands in README.
+"""The documents that say what came out, from committed files: a page for each paper, one of all claims, and what stands
+in README.
 
 A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers. A
 paper's page goes on with tables of its agreement with the print, of its open choices and of its claims.
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError
 from reproduce.files import read_text
-from reproduce.pages import agreement, choices
+from reproduce.pages import agreement, by_claim, choices
 from reproduce.pages.quotes import FUNCTIONS, filled
 from reproduce.pages.short import SIDES, first_table, short
 from reproduce.papers import PAPERS
@@ -41,7 +42,7 @@ def documents() -> tuple[dict[Path, str], list[str]]:
     from reproduce.verdicts.scoreboard import scoreboard
 
     boards: Boards = {scale: scoreboard(scale) for scale in ("paper", "reduced")}
-    found: dict[Path, str] = {}
+    found: dict[Path, str] = {by_claim.FILE: by_claim.page(boards)}
     failed: list[str] = []
     for template in tqdm(sorted(TEMPLATES.glob("*.md")), "documents", leave=False, disable=None):
         try:
