@@ -67,9 +67,8 @@ def test_every_claim_has_its_line_below_commands_that_exist() -> None:
     for artifact, scale, file, shown, at in parts:
         assert file in plan.outputs(scale, artifact)
         assert (shown, at) == (artifact, "" if scale == "paper" else f" --scale {scale}")
-    named = sorted(
-        (part.split(",")[0], n) for part in page.split("\n### ")[1:] for n in re.findall(r" `(\S+)` \|", part)
-    )
+    below = [(part.split(",")[0], part) for part in page.split("\n### ")[1:]]
+    named = sorted((artifact, name) for artifact, part in below for name in re.findall(r" `(\S+)` \|", part))
     assert named == sorted((c.artifact, c.id.partition("/")[2]) for file in claims_files() for c in file.claims)
 
 

@@ -16,12 +16,13 @@ from reproduce.verdicts.verdict import JUDGED
 FILE = Path("docs/papers/claims.md")
 INTRODUCTION = """# From claim to number
 
-All claims of the papers, table by table and figure by figure. A claim stands at paper scale, or at reduced scale if it is
-judged there alone. Its numbers are those that decide the verdict ([how to read one](index.md#how-to-read-a-verdict)).
+All claims of the papers, table by table and figure by figure. A claim stands at paper scale, or at reduced scale if it
+is judged there alone. Its numbers are those that decide the verdict ([how to read
+one](index.md#how-to-read-a-verdict)).
 
-The first command trains anew, in a folder of its own; the time is what the committed runs took of a processor. Where data
-sets are not at hand, it says so and goes on without them. The second shows the numbers behind the verdicts, which are in
-the file. `reproduce replay` in place of `verify` trains only the first rounds, and compares them.
+The first command trains anew, in a folder of its own; the time is what the committed runs took of a processor. Where
+data sets are not at hand, it says so and goes on without them. The second shows the numbers behind the verdicts, which
+are in the file. `reproduce replay` in place of `verify` trains only the first rounds, and compares them.
 """
 
 
