@@ -30,8 +30,8 @@ def page(boards: Mapping[str, Sequence[Verdict]]) -> str:
     """Markdown: the claims of a paper by artifact, each at the first scale where it is judged, or at the first."""
     found = []
     for row in zip(*boards.values(), strict=True):
-        pairs = [*zip(boards, row, strict=True)]
-        found.append(next((pair for pair in pairs if pair[1].verdict in JUDGED), pairs[0]))
+        judged = [*zip(boards, row, strict=True)]
+        found.append(next((pair for pair in judged if pair[1].verdict in JUDGED), judged[0]))
     order = [a.id for a in plan.select(None)]
     found.sort(key=lambda pair: (order.index(pair[1].artifact), [*boards].index(pair[0])))
     text, paper = [INTRODUCTION], ""
