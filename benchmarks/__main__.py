@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N] [--seed N]`: measures the engine, prints Markdown tables.
 
 Without a name everything but `fig4`, `choice`, `modules`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`,
-`peers`, `schedules`, `events`, `roberta`, `play`, `rules` and `faults`.
+`peers`, `schedules`, `events`, `roberta`, `play`, `rules`, `asked`, `windows` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -25,7 +25,9 @@ faults      kills of every kind against all smoke jobs, `--kills N` of them (200
 plan        writes the rates of committed runs, by which plans estimate, and how far the estimates are from them
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept to the horizon, and the bound
-rules       how often verdicts err: normal noise, our own residuals, runs that collapse
+rules       how often verdicts err: normal noise, our own residuals, skewed noise, runs that collapse
+asked       writes docs/papers/asked.md: claims whose check was changed, with both verdicts (needs the history)
+windows     writes results/SCALE/windows.json: the verdicts by other numbers of last evaluations
 roberta     what masks cost, and what a 1/64 client saves, of a small RoBERTa and of residual networks
 peers       W1 and W2 in other simulators and in JAX (BENCHMARK_PEERS = their Python interpreter)
 """
@@ -114,6 +116,20 @@ def rules() -> None:
     rules.rules()
 
 
+def asked() -> None:
+    """`benchmarks.judgements.asked`, which needs pandas."""
+    from benchmarks import judgements
+
+    judgements.asked()
+
+
+def windows() -> None:
+    """`benchmarks.judgements.windows`, which needs pandas."""
+    from benchmarks import judgements
+
+    judgements.windows()
+
+
 COMMANDS: dict[str, Callable[..., object]] = {
     "works": works,
     "seeds": cohorts.seeds,
@@ -138,6 +154,8 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "events": schedules.events,
     "roberta": texts.texts,
     "rules": rules,
+    "asked": asked,
+    "windows": windows,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
 

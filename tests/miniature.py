@@ -31,9 +31,6 @@ REAL = (
 
 FAKE = {
     "reproduce/toys/__init__.py": "",
-    "reproduce/verdicts/__init__.py": "",
-    "reproduce/verdicts/claims.py": "def claims_files():\n    return ()\n",
-    "reproduce/verdicts/scoreboard.py": "def too_few(*_):\n    return ''\n",
     "reproduce/toys/records.py": """
 from dataclasses import dataclass
 

@@ -191,12 +191,12 @@ def test_the_first_screen_has_the_five_papers_with_their_answers(browser: Any) -
     assert all(
         word in text
         for _, _, text in found
-        for word in ("Holds", "Fails", "Open", "Cite its numbers?", "On stand-in data")
+        for word in ("Seen", "Not seen on the stand-in", "Open", "Cite its numbers?", "on stand-in data")
     )
     share = (
         "return [...document.querySelectorAll('.bar')].map(e => [...e.children].map(a => a.getAttribute('aria-label')))"
     )
-    assert all("fails" in " ".join(bar) for bar in browser.execute_script(share))
+    assert all("not seen" in " ".join(bar) for bar in browser.execute_script(share))
 
 
 def test_a_heading_sorts_and_the_first_column_stays(browser: Any) -> None:

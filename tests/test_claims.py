@@ -282,7 +282,8 @@ def test_claims_as_a_list(tmp_path: Path) -> None:
     boards = {"paper": [one, two, three], "reduced": [rerun, replace(two, rests_on=CHECK), three]}
     head, _, *lines = documents.claims_list("toy", boards).splitlines()
     assert head == "| claim | paper scale | reduced scale |"
-    said = f"{one.statement} `one` (closed form or simulation)"
-    assert lines[0] == f"| {said} | holds<br>1 | holds<br>4×3–10, look 2 |"
-    assert lines[1].startswith(f"| {three.statement} `three` | – | – |")
-    assert lines[2].endswith("| fails<br>1 | fails<br>1 |"), "checks come last"
+    said = f"{one.statement} `one` (closed form or simulation, fails on the paper's own numbers)"
+    size = "size −4 of the printed"
+    assert lines[0] == f"| {said} | holds<br>1, {size} | holds<br>4×3–10, look 2, {size} |"
+    assert lines[1].endswith("| fails<br>1 | fails<br>1 |"), "checks come last"
+    assert "Not run at either scale: 1 claim." in lines[2:]

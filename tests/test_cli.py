@@ -271,7 +271,7 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
     assert heads == ["fails: 1", "holds: 1", "not run: 2", "not asked: 1"]
     assert max(map(len, lines)) <= 80
     head, *rows = (line.split() for line in lines[:4])
-    assert head[:4] == ["PAPER", "CLAIMS", "FAILS", "DEPENDS"]
+    assert head[:4] == ["PAPER", "CLAIMS", "FAILS", "HOLDS"]
     assert rows == [["fedacs", "3", "1", "1", "1"], ["fiarse", "1", "1"], ["all", "4", "1", "1", "2"]]
     assert "  fedacs/a  S." in lines
     text = " ".join(" ".join(lines).split())

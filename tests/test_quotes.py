@@ -29,8 +29,8 @@ def test_cells_beside_printed_ones_and_cells_that_differ() -> None:
     p = {k: ttest_ind(OURS[k], THEIRS[k], equal_var=False).pvalue for k in OURS}
     found = beside(cells(OURS), table(THEIRS)).set_index("setting")
     for k in OURS:
-        assert found.loc[k, "gap"] == pytest.approx(OURS[k].mean() - THEIRS[k].mean())
-        assert found.loc[k, "p"] == pytest.approx(p[k])
+        assert found.loc[str(k), "gap"] == pytest.approx(OURS[k].mean() - THEIRS[k].mean())
+        assert found.loc[str(k), "p"] == pytest.approx(p[k])
     assert len(found) == 5
     assert p[4] < 0.05
 

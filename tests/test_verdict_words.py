@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -15,26 +16,20 @@ from reproduce.verdicts.verdict import Measured
 NAMES = {a.id: a.names for a in artifacts()}
 
 
-def effect(value: float, unit: str, interval: tuple[float, float] | None = None) -> Verdict:
-    return Verdict("holds", value, unit, interval, 3, id="p/c", artifact="p/fig1")
-
-
 def lead(value: float, region: tuple[float, float], **change: object) -> Measured:
     given = {"what": "lead", "unit": "percent", "setting": "", "value": value, "low": 1.0, "high": 3.0}
     return Measured(**(given | {"region": region, "strict": False, "exact": False, "n": 3} | change))  # type: ignore
 
 
-@pytest.mark.parametrize(
-    ("verdict", "said", "ends"),
-    [
-        (effect(2.345, "percent", (1.0, 3.5)), "+2.35 points", "1 to 3.5"),
-        (effect(-0.5, "s"), "−0.5 s", ""),
-        (effect(math.log(1.5), "log ratio", (math.log(0.5), math.inf)), "×1.5", "×0.5 to ×unbounded"),
-        (effect(12345.6, "rounds"), "+12,346 rounds", ""),
-    ],
-)
-def test_an_effect_has_a_unit_that_people_know(verdict: Verdict, said: str, ends: str) -> None:
-    assert (words.slack(verdict), words.slack_interval(verdict)) == (said, ends)
+def test_what_a_verdict_is_beside_the_print() -> None:
+    found = Verdict("holds", id="p/c", artifact="p/fig1", source="table", size=(0.0312, 0.5), paper_numbers="fails")
+    assert words.beside_print(found) == [
+        "read off a table", "size 0.0312 to 0.5 of the printed", "fails on the paper's own numbers",
+    ]  # fmt: skip
+    plain = replace(found, source="sentence", size=(1.0, 1.0), paper_numbers="holds", windows="holds for 5; open for 1")
+    assert words.beside_print(plain) == [
+        "size 1 of the printed", "hangs on the number of last evaluations: holds for 5; open for 1",
+    ]  # fmt: skip
 
 
 def test_a_measured_number_and_what_is_demanded_of_it() -> None:
@@ -60,7 +55,7 @@ def test_names_are_those_of_print_and_paths_stay() -> None:
 @pytest.mark.parametrize("scale", ["paper", "reduced"])
 def test_the_evidence_of_the_committed_verdicts_has_no_identifiers(scale: str) -> None:
     for v in (v for v in scoreboard(scale) if v.verdict != "not run"):
-        said = words.named(f"{v.covers}; {v.reason}", NAMES[v.artifact])
+        said = words.named(v.reason, NAMES[v.artifact])
         assert not re.search(r"\w_\w", said), (v.id, said)
         assert not re.search(r"\b(fedavg|fednova|mnist|iid)\b|log ratio", said), (v.id, said)
         assert v.measured is None or "nan" not in words.measured(v.measured) + words.required(v.measured)

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from verdict_cells import cells, four_settings, outcome, runs, verdict
 
-from reproduce.verdicts.claims import claims_files
-from reproduce.verdicts.judging import INF, Region, Unit, least_seeds, level_at
-from reproduce.verdicts.scoreboard import Shelf, too_few
+from reproduce.verdicts.judging import INF, Region, Unit, level_at
 
 
 @pytest.mark.parametrize(
@@ -22,9 +20,6 @@ from reproduce.verdicts.scoreboard import Shelf, too_few
         ([">100", ">100", ">100"], [">100", ">100", ">100"], "open"),
         ([10, 11, ">100"], [">100", ">100", ">100"], "open"),
         ([10, 11, 12], ["nan", "nan", "nan"], "open"),
-        ([10, 11, 12] * 2, ["nan"] * 6, "holds"),
-        (["nan"] * 6, [10, 11, 12] * 2, "fails"),
-        ([10, 11, 12] * 2, ["nan", 90, 80] * 2, "holds"),
         (["nan", 11, 12], [90, 80, 70], "open"),
         (["nan", "nan", "nan"], ["nan", "nan", "nan"], "open"),
         (["nan", 11, 12], [90, "nan", 80], "open"),
@@ -35,6 +30,26 @@ def test_censored_and_diverged_runs(tmp_path: Path, a: list[Any], b: list[Any], 
     frame = runs(tmp_path, "rounds", a=a, b=b)
     assert verdict(frame, metric="rounds", better="a", than=["b"]) == expected
     assert verdict(frame, metric="rounds", better="a", than=["b"], margin={"ratio": 1.1}) == expected
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ([10, 11, 12] * 2, ["nan"] * 6, "holds"),
+        (["nan"] * 6, [10, 11, 12] * 2, "fails"),
+        ([10, 11, 12] * 2, ["nan", 90, 80] * 2, "holds"),
+        ([10, 11, 12] * 2, ["nan", 90, 9] * 2, "open"),
+        ([10, 11], ["nan"] * 2, "open"),
+    ],
+)
+def test_of_diverged_runs_there_is_a_median_and_no_mean(
+    tmp_path: Path, a: list[Any], b: list[Any], expected: str
+) -> None:
+    frame = runs(tmp_path, "rounds", a=a, b=b)
+    check = {"metric": "rounds", "better": "a", "than": ["b"]}
+    assert verdict(frame, **check) == "open"
+    assert outcome(frame, **check, quantity="median").quantity == "median"
+    assert verdict(frame, **check, quantity="median") == expected
 
 
 def test_a_bound_supports_by_its_distance_only(tmp_path: Path) -> None:
@@ -49,34 +64,23 @@ def test_a_bound_supports_by_its_distance_only(tmp_path: Path) -> None:
 
 def test_divergence_of_higher_is_better_and_in_equalities(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=[90, 91, 90] * 2, b=["nan"] * 6)
-    assert verdict(frame, better="a", than=["b"]) == "holds"
-    assert verdict(frame, better="b", than=["a"]) == "fails"
-    assert verdict(frame, equal=["a", "b"], within=5) == "fails"
-    assert verdict(frame, where={"algorithm": ["b"]}, is_="> 10") == "fails"
+    median = {"quantity": "median"}
+    assert verdict(frame, better="a", than=["b"], **median) == "holds"
+    assert verdict(frame, better="b", than=["a"], **median) == "fails"
+    assert verdict(frame, equal=["a", "b"], within=5, **median) == "fails"
+    assert verdict(frame, where={"algorithm": ["b"]}, is_="> 10", **median) == "fails"
     unknown = runs(tmp_path, "skew", a=["nan", -1, -2])
     assert verdict(unknown, metric="skew", is_="< 0") == "open"
 
 
-@pytest.mark.parametrize("look", [1, 2, 5])
-@pytest.mark.parametrize("share", [True, False])
-def test_fewer_seeds_than_the_rule_needs_never_decide(look: int, share: bool) -> None:
-    """However clear they are."""
-    needed = least_seeds(look, share)
+@pytest.mark.parametrize(("look", "needed"), [(1, 6), (2, 7), (5, 10)])
+@pytest.mark.parametrize("quantity", ["share", "median"])
+def test_fewer_seeds_than_a_sign_test_needs_never_decide(look: int, needed: int, quantity: str) -> None:
+    """However clear they are: 2 / 2^n is to be at most the error of the look."""
+    assert 2 / 2**needed <= 1 - level_at(look) + 1e-12 < 2 / 2 ** (needed - 1)
     for n, says in ((needed, "for"), (needed - 1, "open")):
-        seeds = [(1.0 + (not share) * k / 1e9,) * 2 for k in range(n)]
-        assert Unit(seeds, Region(0.5, strict=True), share=share, level=level_at(look)).judged.says == says  # type: ignore[arg-type]
-
-
-def test_claims_that_are_said_to_have_too_few_seeds_are_not_decided() -> None:
-    found = {
-        claim.id: Shelf(file, Path("results", scale, "cells")).outcome(claim, scale).verdict
-        for scale in ("reduced", "paper")
-        for file in claims_files()
-        for claim in file.claims
-        if too_few(file, claim, scale)
-    }
-    assert found
-    assert set(found.values()) <= {"open", "not run"}
+        seeds = [(1.0, 1.0)] * n
+        assert Unit(seeds, Region(0.5, strict=True), quantity=quantity, level=level_at(look)).judged.says == says
 
 
 def test_one_seed_decides_nothing_but_a_point_does(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.verdict import Outcome, evaluate
 
 METRICS = {
-    "acc": Metric("acc", "points", "higher", ""),
-    "loss": Metric("loss", "loss", "lower", ""),
-    "rounds": Metric("rounds", "rounds", "lower", ""),
-    "share": Metric("share", "percent", "higher", ""),
-    "skew": Metric("skew", "skewness", "none", ""),
+    "acc": Metric("points", "higher", ""),
+    "loss": Metric("loss", "lower", ""),
+    "rounds": Metric("rounds", "lower", ""),
+    "share": Metric("percent", "higher", ""),
+    "skew": Metric("skewness", "none", ""),
 }
 
 

@@ -21,7 +21,7 @@ import argparse
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reproduce.cli import options
@@ -68,7 +68,6 @@ def run(args: argparse.Namespace) -> None:
     total = f"{most}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
     print(fill(f"times: of similar committed runs, {rates.machine():.2g} times as long here as there"))
-    print("".join(fill(line) + "\n" for line in hopeless(args.scale, wanted)), end="")
 
 
 def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
@@ -132,15 +131,6 @@ def amount(option: str, text: str, units: Mapping[str, float]) -> float:
     if not 0 < value < math.inf:
         raise UserError(f"{option} {text}: use a number and {', '.join(units)}, such as 25{[*units][1]}")
     return value
-
-
-def hopeless(scale: str, wanted: Collection[str]) -> Iterator[str]:
-    """Claims of these artifacts that cannot be decided as they are asked."""
-    from reproduce.verdicts.claims import claims_files
-    from reproduce.verdicts.scoreboard import too_few
-
-    asked = ((file, claim) for file in claims_files() for claim in file.claims if claim.artifact in wanted)
-    return (f"{claim.id} {said}" for file, claim in asked if (said := too_few(file, claim, scale)))
 
 
 def bound(jobs: Iterable[Job]) -> str:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 NAME = "verify"
 SHOWN = 20
 COLOURS: Mapping[str, str] = {
-    "fails": "red", "depends": "magenta", "open": "yellow", "holds where run": "green",
-    "holds": "green", "not run": "grey",
+    "fails": "red", "not seen on the stand-in": "red", "depends": "magenta", "open": "yellow",
+    "holds where run": "green", "holds": "green", "seen where run": "green", "seen": "green", "not run": "grey",
 }  # fmt: skip
 """Verdicts in the order in which they are printed."""
 
@@ -71,7 +71,8 @@ def run(args: argparse.Namespace) -> None:
     else:
         whole = bool(args.target or args.only or args.verbose)
         asked = [v for v in claims(board) if not v.unasked]
-        print("\n".join(table(*tally(asked), ("CLAIMS", *map(str.upper, COLOURS)), running())))
+        head, rows = tally(asked)
+        print("\n".join(table(head, rows, head[1:], running())))
         print()
         lines = [line for verdict in COLOURS for line in group(verdict, asked, whole, args.only == "not run")]
         print("\n".join([*lines, *listed_checks(board), *not_asked(board)]))
@@ -106,11 +107,11 @@ def tally(board: Iterable[Verdict]) -> tuple[list[str], list[list[str]]]:
     papers: dict[str, Counter[str]] = {}
     for v in board:
         papers.setdefault(v.paper, Counter())[v.verdict] += 1
-    papers |= {"all": sum(papers.values(), Counter())} if len(papers) > 1 else {}
-    rows = [
-        [p, str(counts.total()), *(str(counts[verdict] or "") for verdict in COLOURS)] for p, counts in papers.items()
-    ]
-    return ["PAPER", "CLAIMS", *map(str.upper, COLOURS)], rows
+    total = sum(papers.values(), Counter[str]())
+    papers |= {"all": total} if len(papers) > 1 else {}
+    words = [word for word in COLOURS if total[word]]
+    rows = [[p, str(counts.total()), *(str(counts[word] or "") for word in words)] for p, counts in papers.items()]
+    return ["PAPER", "CLAIMS", *map(str.upper, words)], rows
 
 
 def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> list[str]:
@@ -165,8 +166,6 @@ def entry(v: Verdict) -> list[str]:
     texts = [f'"{v.statement}"']
     if v.measured:
         texts.append(f"{words.deciding(v.measured, v.names)}; required: {words.demanded(v) or 'no bound'}")
-    texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), v.names))
-    texts.append(v.hopeless)
-    paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}
-    texts += [paper.get(v.paper_numbers, ""), words.named(v.note, v.names)]
+    texts.append(words.named(v.reason, v.names))
+    texts += ["; ".join(words.beside_print(v)), words.named(v.note, v.names)]
     return lines + [fill(text, "    ") for text in texts if text]

@@ -49,23 +49,19 @@ class Judged:
 
     @cached_property
     def numbers(self) -> dict[str, str]:
-        """Ours, what is required, the slack, the paper's number."""
+        """Ours, what is required, the paper's number."""
         v, m = self.verdict, self.verdict.measured
         found = {"ours": words.deciding(m, self.names), "required": words.demanded(v)} if m else {}
-        if m and v.effect is not None:
-            ends = words.slack_interval(v) or "no interval"
-            found["slack"] = f"{words.slack(v)} ({'exact' if m.exact else ends})"
         return {**found, "paper": words.deciding(v.printed, self.names)} if v.printed else found
 
     @property
     def why(self) -> list[str]:
-        """The reason, of how many settings the claim speaks, whether the paper's own numbers support it, a note."""
+        """The reason, what it is beside the print, a note."""
         v, reason = self.verdict, self.verdict.reason
         if self.plot and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
             reason = reason.rpartition("; ")[0]
-        own = {"holds": "Holds on the numbers that the paper prints.", "fails": "Fails on the paper's own numbers."}
-        evidence = words.named("; ".join(filter(None, [words.basis(v), v.covers, reason])), self.names)
-        return [s for s in (evidence, own.get(v.paper_numbers, ""), words.named(v.note, self.names)) if s]
+        evidence = words.named("; ".join(filter(None, [words.basis(v), reason])), self.names)
+        return [s for s in (evidence, "; ".join(words.beside_print(v)), words.named(v.note, self.names)) if s]
 
 
 @dataclass(frozen=True)

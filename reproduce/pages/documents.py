@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +21,14 @@ from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages import agreement, by_claim, choices
 from reproduce.pages.quotes import FUNCTIONS, filled
-from reproduce.pages.short import SIDES, first_table, short
+from reproduce.pages.short import SIDES, about, first_table, short
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
 from reproduce.text import counted, markdown
-from reproduce.verdicts.scope import CHECK, EMPIRICAL
-from reproduce.verdicts.verdict import JUDGED
+from reproduce.verdicts import words
+from reproduce.verdicts.scope import CHECK, EMPIRICAL, GENUINE, STAND_IN
+from reproduce.verdicts.scoreboard import claims, scoreboard
+from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
@@ -32,14 +36,13 @@ if TYPE_CHECKING:
 TEMPLATES = Path("docs/papers/templates")
 """That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; what else is
 made there stands between like lines."""
+README, RULES = Path("README.md"), Path("docs/claims.md")
 Boards = Mapping[str, Sequence["Verdict"]]
 
 
 def documents() -> tuple[dict[Path, str], list[str]]:
     """Document -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
     from tqdm import tqdm
-
-    from reproduce.verdicts.scoreboard import scoreboard
 
     boards: Boards = {scale: scoreboard(scale) for scale in ("paper", "reduced")}
     found: dict[Path, str] = {by_claim.FILE: by_claim.page(boards)}
@@ -48,12 +51,13 @@ def documents() -> tuple[dict[Path, str], list[str]]:
         try:
             text = rendered(template, short=partial(_in_short, boards))
             if template.name == "README.md":
-                found[Path("README.md")] = _readme(text, boards)
+                found[README] = _readme(text, boards)
             else:
                 tables = _tables(template.stem, boards) if template.stem in PAPERS else ""
                 found[Path("docs/papers", template.name)] = text + tables
         except UserError as error:
             failed.append(f"{template}: {error}")
+    found[RULES] = with_blocks(RULES, {"both scales": both_scales(boards)})
     return found, failed
 
 
@@ -65,7 +69,7 @@ def rendered(template: Path, **more: Any) -> str:
 
 def _in_short(boards: Boards, paper: str) -> str:
     said = {scale: short(paper, scale, board) for scale, board in boards.items()}
-    answers = [f"**At {scale} scale:** {one}" for scale, one in said.items()]
+    answers = [f"**At {scale} scale: {one.word}.** {one}" for scale, one in said.items()]
     return "\n\n".join([f"**{said['paper'].question}**", *answers])
 
 
@@ -95,21 +99,25 @@ def claims_list(paper: str, boards: Boards) -> str:
 
 
 def _line(row: Sequence[Verdict]) -> list[str]:
-    """What a claim says, its name, what it rests on if not on training data, its verdicts."""
-    grounds = ", ".join({v.rests_on: None for v in row if v.rests_on not in ("", *EMPIRICAL)})
-    return [f"{row[0].statement} `{row[0].name}`" + f" ({grounds})" * bool(grounds), *map(_cell, row)]
+    """What a claim says, its name, what it rests on if not on training data, where it was read, its verdicts."""
+    apart = {v.rests_on: None for v in row if v.rests_on not in ("", *EMPIRICAL)}
+    beside = words.beside_print(replace(row[0], size=None, windows=""))
+    said = ", ".join([*apart, *(beside if CHECK not in apart else [])])
+    return [f"{row[0].statement} `{row[0].name}`" + f" ({said})" * bool(said), *map(_cell, row)]
 
 
 def _cell(v: Verdict) -> str:
-    """A verdict, and under it settings×seeds and the look: "64×3–10, look 2"."""
+    """A verdict, and under it settings×seeds, the look, and what it is beside the print: "64×3–10, look 2"."""
     if v.verdict not in JUDGED:
         return "–"
     seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
-    return f"{v.verdict}<br>{v.settings}{seeds}" + f", look {v.look}" * (v.look > 1)
+    beside = words.beside_print(replace(v, source="sentence", paper_numbers="na")) if v.rests_on != CHECK else []
+    look, median = [f"look {v.look}"] * (v.look > 1), ["median"] * (v.quantity == "median")
+    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *look, *median, *beside])
 
 
 def _readme(results: str, boards: Boards) -> str:
-    """README with new text after each line `<!-- NAME -->`, up to `<!-- end of NAME -->`."""
+    """README with its blocks anew."""
     counts = [[cell.replace("%", " %") for cell in line] for line in agreement.counts("paper", papers=True)]
     blocks = {
         "papers": first_table(boards["paper"]),
@@ -118,27 +126,48 @@ def _readme(results: str, boards: Boards) -> str:
         "claims": claims_table(boards),
         "results": results,
     }
-    text = read_text(Path("README.md"))
+    return with_blocks(README, blocks)
+
+
+def with_blocks(file: Path, blocks: Mapping[str, str]) -> str:
+    """A document with new text after each line `<!-- NAME -->`, up to `<!-- end of NAME -->`."""
+    text = read_text(file)
     for name, block in blocks.items():
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
         before, opened, rest = text.partition(begin)
         _, closed, after = rest.partition(end)
         if not (opened and closed):
-            raise UserError(f"README.md must contain the lines '{begin}' and '{end}'")
+            raise UserError(f"{file} must contain the lines '{begin}' and '{end}'")
         text = f"{before}{begin}\n\n{block.strip()}\n\n{end}{after}"
     return text
 
 
 def claims_table(boards: Boards) -> str:
-    """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
-    from reproduce.verdicts.scoreboard import by_ground, checked
-    from reproduce.verdicts.scoreboard import counted as of_all
+    """Markdown: how many claims are judged on the papers' data, by their verdicts."""
+    (board,) = [board for scale, board in boards.items() if scale == "paper"]
+    rows = [(about(paper).name, claims([v for v in board if v.paper == paper])) for paper in PAPERS]
+    counts = [(name, Counter(v.verdict for v in mine if v.rests_on == GENUINE), len(mine)) for name, mine in rows]
+    on_data = [word for word in JUDGED if word not in ON_STAND_IN.values()]
+    counts.append(("all", sum((c for _, c, _ in counts), Counter[str]()), sum(n for *_, n in counts)))
+    lines = [(name, str(n), str(c.total()), *(str(c[word]) for word in on_data)) for name, c, n in counts]
+    return markdown(("paper", "claims", "judged on its data", *on_data), lines, ":" + "-" * (2 + len(on_data)))
 
-    rows = [(scale, *row) for scale, board in boards.items() for row in by_ground(board) if row[1] != "0"]
-    total = " and ".join(f"{of_all(board)} at {scale} scale" for scale, board in boards.items())
-    apart = [f"At {scale} scale {checked(board)}." for scale, board in boards.items()]
-    table = markdown(("scale", "verdicts rest on", "judged", *JUDGED), rows, "::-" + "-" * len(JUDGED))
-    return "\n".join([f"Claims of the papers that are judged: {total}.", "", table, "", *apart])
+
+def both_scales(boards: Boards) -> str:
+    """Markdown: the verdicts at reduced scale of the claims that are judged on the paper's data, by those there."""
+    rows = zip(boards["paper"], boards["reduced"], strict=True)
+    both = Counter((p.verdict, r.verdict) for p, r in rows if p.rests_on == GENUINE and r.rests_on == STAND_IN)
+    above, beside = ([w for w in JUDGED if any(w == pair[k] for pair in both)] for k in (0, 1))
+    lines = [(r, *(str(both[p, r]) for p in above), str(sum(both[p, r] for p in above))) for r in beside]
+    table = markdown(
+        ("on the stand-in", *(f"{p} on the data" for p in above), "all"), lines, ":" + "-" * (len(above) + 1)
+    )
+    told = []
+    for r in ON_STAND_IN.values():
+        agree, other = (sum(both[p, r] for p in SIDES[side]) for side in ("holds", "fails"))
+        agree, other = (other, agree) if r in SIDES["fails"] else (agree, other)
+        told += [f"*{r}* was right {agree} of {agree + other} times"] if agree + other else []
+    return f"Of {both.total()} claims judged at both scales, where both decide: {', '.join(told)}.\n\n{table}"
 
 
 def reflow(text: str, width: int = 124) -> str:

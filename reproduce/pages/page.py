@@ -28,22 +28,24 @@ def page(
     from reproduce.runs import due, plan, results
     from reproduce.verdicts.scope import CHECK
     from reproduce.verdicts.scoreboard import by_ground, claims, headline
-    from reproduce.verdicts.verdict import SIGNS, VERDICTS
+    from reproduce.verdicts.verdict import ON_STAND_IN, SIGNS, VERDICTS
 
     shown, folder = contents(scale, verdicts, found, **more), FileSystemLoader(Path(__file__).parent)
+    total = Counter(v.verdict for v in claims(verdicts))
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
+    like = {seen: word for word, seen in ON_STAND_IN.items()}
+    environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
     return environment.get_template("page.html").render(
         scale=scale,
         papers=shown,
-        total=Counter(v.verdict for v in claims(verdicts)),
+        total=total,
         statements=len(verdicts),
         check=CHECK,
         results=results.tally(plan.jobs(scale)),
         headline=headline(found, verdicts),
         refused=[*due.refused(scale), *(i.refused for paper in shown for i in paper.items if i.refused)],
         grounds=by_ground(verdicts),
-        verdicts=VERDICTS,
+        verdicts=[word for word in VERDICTS if total[word] or word == VERDICTS[-1]],
         signs=SIGNS,
         reasons=CITED,
         agreement=inlined(None, PICTURE) if scale == "paper" and PICTURE.is_file() else "",

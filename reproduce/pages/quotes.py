@@ -6,6 +6,7 @@ The templates of `reproduce.pages.documents` call the functions in `FUNCTIONS`; 
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError
-from reproduce.papers import artifacts
+from reproduce.papers import PAPERS, artifacts
 from reproduce.report.names import canonical
 from reproduce.store import reading
 
@@ -106,29 +107,53 @@ def printed(artifact: str) -> Cells:
 
 
 def lead(a: Cells, b: Cells, digits: int = 1) -> str:
-    """Mean of a - b over the seeds that both have, with the 95 % t-interval: "9.4 (4.5 to 14.4)".
+    """Mean of a - b over the seeds that both have, with its interval: "9.4 (4.5 to 14.4)". Where a claim asks for this
+    difference, both are those of its verdict; else the interval is the t-interval at 95 %.
 
     Where a missed a target in some seed the numbers are lower bounds, and so is the interval's lower end; there is no
     upper one: "9.4 (4.5 or more)". Where b did, the other way round; where both did, there is no interval.
     """
     a, b = _shared(a, b)
-    mean, low, high = (f"{number:.{digits}f}".replace("-", "−") for number in gap(a, b))
-    if a.censored and b.censored:
-        return f"{mean} (bounds on both sides)"
-    return f"{mean} " + (
-        f"({low} or more)" if a.censored else f"({high} or less)" if b.censored else f"({low} to {high})"
-    )
+    value, low, high = gap(a, b)
+    low, high = -math.inf if b.censored else low, math.inf if a.censored else high
+    said, least, most = (f"{end:.{digits}f}".replace("-", "−") for end in (value, low, high))
+    ends = f"{least} to {most}" if math.isfinite(low) else f"{most} or less"
+    ends = ends if math.isfinite(high) else f"{least} or more" if math.isfinite(low) else "no interval"
+    return f"{said} ({'bounds on both sides' if a.censored and b.censored else ends})"
+
+
+def _judged(a: Cells, b: Cells) -> tuple[float, float, float] | None:
+    """The number of a - b and its interval as the verdict has them that has the widest, if there is one."""
+    from reproduce.verdicts.scoreboard import judged
+
+    path = Path(a.name)
+    if a.name != b.name or path.parts[:1] != ("results",):
+        return None
+    paper = next(p for p in PAPERS if path.stem.startswith(f"{p}_"))
+    gaps, found = _key(a.seeds - b.seeds), []
+    for u in judged(f"{paper}/{path.stem.removeprefix(f'{paper}_')}", path.parts[1], Path("results").absolute()):
+        j, mine = u.judged, [low if math.isfinite(low) else high for low, high in u.seeds]
+        low, high = -math.inf if j.low is None else j.low, math.inf if j.high is None else j.high
+        found += [(j.value, low, high)] * (_key(mine) == gaps)
+        found += [(-j.value, -high, -low)] * (_key([-v for v in mine]) == gaps)
+    return max(found, key=lambda one: one[2] - one[1], default=None) if any(gaps) else None
+
+
+def _key(values: Iterable[float]) -> list[float]:
+    """Numbers of seeds without their order, and without the last digits of a sum."""
+    return sorted(float(f"{v:.8g}") for v in values)
 
 
 def gap(a: Cells, b: Cells) -> tuple[float, float, float]:
-    """Mean of a - b over the seeds that both have, and its 95 % t-interval."""
+    """The number of a - b over the seeds that both have, and its interval, as the verdict of a claim has them that asks
+    for it; else the mean and its 95 % t-interval."""
     from reproduce.report.intervals import t_interval
 
     a, b = _shared(a, b)
     gaps = a.seeds - b.seeds
     if gaps.isna().any():
         raise UserError(f"{a.name} and {b.name}: a lead needs two seeds that both have, and none that diverged")
-    return (float(gaps.mean()), *t_interval(list(gaps)))
+    return _judged(a, b) or (float(gaps.mean()), *t_interval(list(gaps)))
 
 
 def _shared(a: Cells, b: Cells) -> tuple[Cells, Cells]:

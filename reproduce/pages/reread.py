@@ -21,6 +21,16 @@ def stored(artifact: Artifact, scale: str) -> Histories:
     return render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
 
 
+def text_as(artifact: Artifact, scale: str, reading: Reading) -> str:
+    """The file of cells that another reading of its stored curves makes. UserError if there are none."""
+    histories = stored(artifact, scale)
+    if histories.frame.empty:
+        raise UserError(f"{scale}/{artifact.paper}_{artifact.name} has no stored curves to read otherwise")
+    with read_as(reading), render.lacking(artifact, histories):
+        found = render.check(artifact, metrics.cells(artifact, histories))
+    return render.cells_csv(artifact, found)
+
+
 @cache
 def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
     """The cells of "reduced/fedacs_table1" as another reading of its stored curves makes them, in `folder`, where one
@@ -29,10 +39,4 @@ def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
     known = {f"{a.paper}_{a.name}": a for a in artifacts()}
     if name not in known:
         raise unknown("artifact", name, known)
-    made = known[name]
-    histories = stored(made, scale)
-    if histories.frame.empty:
-        raise UserError(f"{artifact} has no stored curves to read otherwise")
-    with read_as(Reading(**reading)), render.lacking(made, histories):
-        found = render.check(made, metrics.cells(made, histories))
-    return parsed(render.cells_csv(made, found), f"{artifact} read otherwise")
+    return parsed(text_as(known[name], scale, Reading(**reading)), f"{artifact} read otherwise")

@@ -21,15 +21,18 @@ from reproduce.pages import quotes
 from reproduce.papers import PAPERS
 from reproduce.runs import plan
 from reproduce.text import markdown
-from reproduce.verdicts.scope import GROUNDS
-from reproduce.verdicts.verdict import JUDGED, SUPPORTED
+from reproduce.verdicts.scoreboard import by_ground, said
+from reproduce.verdicts.scoreboard import claims as claims_of
+from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
 FILE = Path("docs/papers/templates/short.yaml")
-SIDES = {"holds": ("holds", SUPPORTED), "fails": ("fails",), "open": ("depends", "open", "not run")}
+SIDES = {"holds": JUDGED[:4], "fails": JUDGED[4:6], "open": ("depends", "open", "not run")}
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
+REDUCED = {"holds": "seen", "fails": ON_STAND_IN["fails"], "in part": "seen in part"}
+"""What is said of a side at reduced scale."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class About:
 
 @dataclass(frozen=True)
 class Short:
-    """A paper at a scale. word, answer: to the question, from the verdicts; sentences: a text for each of `SIDES`."""
+    """A paper at a scale. word, answer: to the question, from the verdicts; sentences: a text for each of `SIDES`, by
+    the words of the scale."""
 
     question: str
     word: str
@@ -98,10 +102,11 @@ def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
         moved = [f"{c} is {mine[c].verdict}" for c in named if c not in here] or ([] if named else here[:1])
         if moved:
             raise UserError(f"{FILE}: {paper}, {scale}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
-    said = {side: _sentence(paper, scale, side, entry[scale][side]["says"]) for side in SIDES}
-    asked = [mine[claim] for claim in entry["answered_by"]]
-    run = [v for v in asked if v.verdict in JUDGED]
-    return Short(entry["question"], _word(run) if run else "not run", answer(asked), said)
+    texts = {side: _sentence(paper, scale, side, entry[scale][side]["says"]) for side in SIDES}
+    words, asked = REDUCED if scale == "reduced" else {}, [mine[claim] for claim in entry["answered_by"]]
+    told = f"The claims that answer it: {_why(asked)}. All: {_why([*mine.values()])}."
+    sentences = {words.get(side, side): text for side, text in texts.items()}
+    return Short(entry["question"], words.get(word(asked), word(asked)), told, sentences)
 
 
 def _sentence(paper: str, scale: str, side: str, says: str) -> str:
@@ -115,24 +120,17 @@ def _sentence(paper: str, scale: str, side: str, says: str) -> str:
         raise UserError(f"{FILE}: {paper}, {scale}, {side}: {error}") from error
 
 
-def answer(claims: Sequence[Verdict]) -> str:
-    """Yes or no, for each ground that the verdicts rest on: "On quadratics **yes** (4 hold)."; then what is not run."""
-    said = []
-    for ground in reversed(GROUNDS):
-        mine = [v for v in claims if v.rests_on == ground]
-        counts = {side: sum(v.verdict in verdicts for v in mine) for side, verdicts in SIDES.items()}
-        counted = ", ".join(f"{n} {side if n == 1 else side.removesuffix('s')}" for side, n in counts.items() if n)
-        said += [f"On {ground} **{_word(mine)}** ({counted})."] if mine else []
-    left = sum(v.verdict not in JUDGED for v in claims)
-    return " ".join([*said, *([f"Not run: {left} of {len(claims)} claims."] if left else [])])
+def word(claims: Sequence[Verdict]) -> str:
+    """Of the claims that answer a question: holds, if all do; in part, if some do; else fails, if one does; or open."""
+    sides = {side for side, verdicts in SIDES.items() for v in claims if v.verdict in verdicts}
+    return "in part" if "holds" in sides and len(sides) > 1 else min(sides, key=[*SIDES].index, default="open")
 
 
-def _word(claims: Sequence[Verdict]) -> str:
-    holds, fails, unclear = ([v for v in claims if v.verdict in SIDES[side]] for side in SIDES)
-    if bool(holds) == bool(fails):
-        return "in part" if holds else "not decided"
-    partly = ["run"] * any(v.verdict == SUPPORTED for v in holds) + ["decided"] * bool(unclear)
-    return ("yes" if holds else "no") + (f", where {' and '.join(partly)}" if partly else "")
+def _why(verdicts: Sequence[Verdict]) -> str:
+    """ "on quadratics 4 holds; 2 not run"."""
+    found = [f"on {ground} {said(counts)}" for ground, counts in by_ground(verdicts) if counts]
+    left = sum(v.verdict not in JUDGED for v in claims_of(verdicts))
+    return "; ".join([*found, *([f"{left} not run"] if left else [])])
 
 
 def first_table(board: Iterable[Verdict]) -> str:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -65,8 +64,8 @@ def merged(check: Check, change: Check) -> dict[str, Any]:
 
 def statement(raw: Any) -> Region | tuple[float, ...] | str:
     """What an `is` says of a number: '>= 10' and [low, high] are regions, {one_of: [...]} the values that it may have;
-    `unreached` and `absent` stay words."""
-    if raw in ("unreached", "absent"):
+    `unreached` stays a word."""
+    if raw == "unreached":
         return str(raw)
     if isinstance(raw, Mapping):
         return tuple(map(float, raw["one_of"]))
@@ -77,35 +76,20 @@ def statement(raw: Any) -> Region | tuple[float, ...] | str:
     return Region(-INF if op[0] == "<" else value, INF if op[0] == ">" else value, len(op) == 1)
 
 
-def yes_or_no(part: Check) -> bool:
-    """Does it ask of each seed whether something is so?"""
-    return "is" in part and not isinstance(statement(part["is"]), Region)
+def quantity(check: Check) -> str:
+    """Which of the `judging.QUANTITIES` a part of a check is about: what is asked for `exact` is asked of every seed,
+    what is true or false of a run is a share of the seeds; all else is a mean, unless the claim says median."""
+    if check.get("exact"):
+        return "every seed"
+    if "is" in check and not isinstance(statement(check["is"]), Region):
+        return "share"
+    return str(check.get("quantity", "mean"))
 
 
 def bound(check: Check, key: str) -> tuple[float, bool]:
     """The number behind `margin`, `within` or `at_most`, and whether it is a ratio (then its logarithm is returned)."""
     value = check.get(key, 0.0)
     return (math.log(value["ratio"]), True) if isinstance(value, Mapping) else (float(value), False)
-
-
-def spelled(key: str, check: Check, unit: str) -> str:
-    """One of the `NUMBERS` of a part of a check in words ("margin 0.5 points"); "" where it is none, like 0 or `any`.
-
-    unit: that of the metric.
-    """
-    value = check[key]
-    if key == "quantifier":
-        name, low, high = quantifier(check)
-        few = f"{low:g}" if high == INF else f"{low:g} to {high:g}"
-        return f"a share of {few} of the settings" if name == "fraction" else ""
-    if value in (0, "unreached", "absent") or re.fullmatch(r"[<>]=? *0(\.0*)?", str(value)):
-        return ""
-    if isinstance(value, Mapping):  # {ratio: } or {one_of: }
-        return f"the factor {value['ratio']:g}" if "ratio" in value else ""
-    said = " to ".join(f"{v:g}" for v in value) if isinstance(value, list) else re.sub(r"\.0\b", "", str(value))
-    points = unit == "percent" and (key != "is" or "gap" in check)
-    unit = "" if "ratio" in check else "points" if points else "%" if unit == "percent" else unit
-    return f"{'' if key == 'is' else key.replace('_', ' ')} {said} {unit}".strip()
 
 
 def quantifier(check: Check) -> tuple[str, float, float]:
@@ -133,7 +117,7 @@ def uses(check: Check, form: str) -> Iterator[tuple[str, str, list[Any]]]:
         if key in check:
             yield key, over, [v for item in listed(check[key]) for v in operand_values(item)]
     yield "over", over, listed(check.get("values", []))
-    for key in ("mean_over", "sum_over", "unpaired", "per"):
+    for key in ("sum_over", "unpaired", "per"):
         for column in listed(check.get(key, [])):
             yield key, column, []
 
@@ -144,7 +128,7 @@ def named_values(check: Check) -> dict[str, list[str]]:
     everything = set()
     form = form_of(check)
     for key, column, values in uses(check, form):
-        if key in ("for", "mean_over", "sum_over", "unpaired", "per") or (key == "over" and form == "is"):
+        if key in ("for", "sum_over", "unpaired", "per") or (key == "over" and form == "is"):
             continue
         if not values and key != "over":
             everything.add(column)

@@ -6,6 +6,7 @@ that does not follow it ends in a UserError that names the file, the claim and t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +16,7 @@ from typing import Any
 from reproduce.declare.experiment import PACKAGE, SCALES
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
-from reproduce.verdicts.checks import FORMS, NUMBERS, Check, form_of, listed, merged, parts, spelled
+from reproduce.verdicts.checks import FORMS, NUMBERS, Check, form_of, listed, merged, parts
 
 PRINTED = "printed"
 """The view of a claim on the paper's own printed numbers, beside the scales."""
@@ -47,17 +48,18 @@ class Readings:
 class Claim:
     """One statement of a paper.
 
-    checks: the check at each scale at which the claim is asked, and on the paper's `printed` numbers. unasked: why it
-    is not asked at another. ours: scale -> the numbers of the check that the statement does not give, in words.
-    printed: what the printed numbers should give (holds, fails, na), where someone has looked. construction: it holds
-    or fails whatever is trained, so that it is no claim but a check of this package. readings: a choice that the paper
-    leaves open, and the check at each scale under each answer. looks: scale -> with how many numbers of seeds it was
-    judged until it was decided, or until today, if with more than one.
+    where: in the paper. checks: the check at each scale at which the claim is asked, and on the paper's `printed`
+    numbers. unasked: why it is not asked at another. ours: scale -> has the check a number that the statement does
+    not give? printed: what the printed numbers should give (holds, fails, na), where someone has looked.
+    construction: it holds or fails whatever is trained, so that it is no claim but a check of this package. readings: a
+    choice that the paper leaves open, and the check at each scale under each answer. looks: scale -> with how many
+    numbers of seeds it was judged until it was decided, or until today, if with more than one.
     """
 
     id: str
     artifact: str
     statement: str
+    where: str
     scales: tuple[str, ...]
     checks: Mapping[str, Check]
     note: str
@@ -65,8 +67,16 @@ class Claim:
     construction: bool = False
     readings: Readings | None = None
     unasked: Mapping[str, str] = field(default_factory=dict)
-    ours: Mapping[str, str] = field(default_factory=dict)
+    ours: Mapping[str, bool] = field(default_factory=dict)
     looks: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """sentence, if `where` names a place in the text; else the table or figure that it was read off, or derived."""
+        text = r"\b(sec\.|section|app\.|appendix|corollary|introduction|footnote|caption)"
+        found = re.search(text, self.where, re.IGNORECASE) and "sentence"
+        kind = "table" if "table" in self.where.lower() else "figure"
+        return "derived" if self.where.startswith("derived") else found or kind
 
     def under(self, scale: str) -> list[Check]:
         """The check at a scale at which it is asked, under each of its readings if it has some."""
@@ -122,7 +132,7 @@ def _claim(paper: str, raw: Any, metrics: Mapping[str, Metric]) -> Claim:
         under = [c for named in (readings.checks.values() if readings else ()) for c in named.values()]
         for part in (part for check in (*checks.values(), raw["check"], *under) for part in parts(check)):
             _check(part, metrics)
-        ours = {s: _ours(raw.get("ours", []), raw["check"], check, metrics) for s, check in checks.items()}
+        ours = {s: _ours(raw.get("ours", []), raw["check"], check) for s, check in checks.items()}
     except UserError as error:
         name = raw.get("id", "(no id)") if isinstance(raw, dict) else raw
         raise UserError(f"claim {name}: {error}") from error
@@ -130,6 +140,7 @@ def _claim(paper: str, raw: Any, metrics: Mapping[str, Metric]) -> Claim:
         id=f"{paper}/{raw['id']}",
         artifact=f"{paper}/{raw['artifact']}",
         statement=raw["statement"],
+        where=raw["where"],
         scales=scales,
         checks=checks,
         note=raw.get("note", ""),
@@ -149,16 +160,10 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(v) for v in value] if isinstance(value, list) else value
 
 
-def _ours(keys: Sequence[str], of_claim: Check, check: Check, metrics: Mapping[str, Metric]) -> str:
-    """The numbers of a check that are not the statement's: those under `keys`, and those that `at` a scale changes."""
-    own = [{k: v for k, v in part.items() if k in NUMBERS and k not in keys} for part in parts(of_claim)]
-    found = [
-        spelled(key, part, metrics[listed(part["metric"])[0]].unit)
-        for part in parts(check)
-        for key in NUMBERS
-        if key in part and not any(key in p and p[key] == part[key] for p in own)
-    ]
-    return " and ".join(dict.fromkeys(filter(None, found)))
+def _ours(keys: Sequence[str], of_claim: Check, check: Check) -> bool:
+    """Has the check a number that is not the statement's: one of `keys`, or one that `at` a scale changes?"""
+    own = [(k, part[k]) for part in parts(of_claim) for k in NUMBERS if k in part and k not in keys]
+    return any((k, part[k]) not in own for part in parts(check) for k in NUMBERS if part.get(k))
 
 
 def _readings(raw: Mapping[str, Any], checks: Mapping[str, Check]) -> Readings:
@@ -216,18 +221,19 @@ RANGE = record(min=NUMBER, max=NUMBER, **{"not": VALUES})
 BOUND: Schema = {"anyOf": [NUMBER, record(("ratio",), ratio={"type": "number", "exclusiveMinimum": 0})]}
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 FRACTION = record(("fraction",), fraction={"anyOf": [SHARE, _several(SHARE, 2) | {"maxItems": 2}]})
-OPERATOR: Schema = {"type": "string", "pattern": r"^((<=|>=|==|<|>) *-?[0-9.]+(e-?[0-9]+)?|unreached|absent)$"}
+OPERATOR: Schema = {"type": "string", "pattern": r"^((<=|>=|==|<|>) *-?[0-9.]+(e-?[0-9]+)?|unreached)$"}
 ONE_OF = record(("one_of",), one_of=_several(NUMBER))
 CHECK = record(
     **{"metric": COLUMNS, "with": _several(TEXT), "over": TEXT, "values": _several(VALUE)},
     **{"for": {"additionalProperties": {"anyOf": [VALUE, _several(VALUE), RANGE]}}},
-    **{key: COLUMNS for key in ("mean_over", "sum_over", "unpaired", "per")},
+    **{key: COLUMNS for key in ("sum_over", "unpaired", "per")},
     **{key: BOUND for key in ("margin", "within", "at_most")},
     **{key: {"type": "boolean"} for key in ("exact", "strict", "spread")},
     **{key: OPERANDS for key in ("better", "than")},
     **{key: _several(OPERAND, 2) for key in ("order", "equal", "transfer")},
     trend={"enum": ["increasing", "decreasing"]},
     direction={"enum": ["higher", "lower"]},
+    quantity={"enum": ["mean", "median"]},
     gap=record(("of", "minus"), of=OPERANDS, minus=OPERANDS, over=TEXT),
     ratio=record(("of", "to"), of=OPERANDS, to=OPERANDS, over=TEXT),
     quantifier={"anyOf": [{"enum": ["all", "any", "mean"]}, FRACTION]},

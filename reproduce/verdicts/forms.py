@@ -21,7 +21,6 @@ from reproduce.verdicts.observations import (
     ENDS,
     SURE,
     NotRun,
-    aggregate,
     compare,
     ordered_values,
     pick,
@@ -29,6 +28,7 @@ from reproduce.verdicts.observations import (
     resolution,
     select,
     settings_of,
+    summed,
     unit_names,
     whole,
 )
@@ -70,12 +70,9 @@ def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -
         if name not in present:
             raise NotRun(f"metric {name} is not in the cells")
     cells = cells[cells["metric"].isin(names)]
-    if check.get("is") == "absent":
-        return _absent(cells, check)
     frame, missing = select(cells, check.get("for", {}))
-    for how in ("mean", "sum"):
-        if f"{how}_over" in check:
-            frame = aggregate(refuse_duplicates(frame), listed(check[f"{how}_over"]), how)
+    if "sum_over" in check:
+        frame = summed(refuse_duplicates(frame), listed(check["sum_over"]))
     frame = refuse_duplicates(frame)
     groups = [frame] if check.get("over") == "metric" else [frame[frame["metric"] == name] for name in names]
     units = {name: metrics[name].unit for name in names}
@@ -93,20 +90,6 @@ def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -
         first.units = {name: units[m] for name, m in zip(first.rows["unit"], rows["metric"], strict=True)}
     first.unit = "log ratio" if first.log else "of the seeds" if first.what == "share" else unit
     return first
-
-
-def _absent(cells: pd.DataFrame, check: Check) -> Evidence:
-    import pandas as pd
-
-    try:
-        chosen, _ = select(cells, check.get("for", {}))
-        there = bool(np.isfinite(chosen["low"]).any())
-    except NotRun as reason:
-        if str(reason).startswith("column"):
-            raise
-        there = False
-    rows = pd.DataFrame([{"unit": "", "seed": -1, "low": float(not there), "high": float(not there)}])
-    return Evidence(rows, Region(1.0, 1.0), "share", unit="share")
 
 
 @dataclass
@@ -220,7 +203,7 @@ class _Asked:
     def _at_the_ends(self) -> pd.DataFrame:
         """The numbers, which noise cannot take beyond the end of their scale: a ceiling, or the end of the run before
         which the target was not reached. Numbers that are made of others have no such end."""
-        if {"gap", "ratio", "mean_over", "sum_over"} & set(self.check):
+        if {"gap", "ratio", "sum_over"} & set(self.check):
             return self.frame
         low, high = (self.frame[end] for end in ENDS)
         top, unreached = (low == high) & (low == self.ceiling), np.isposinf(high) & np.isfinite(low)
@@ -302,7 +285,7 @@ def _concat(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].reset_index(drop=True)
 
 
-def units_of(found: Evidence, rows: pd.DataFrame, exact: bool, level: float) -> list[Unit]:
+def units_of(found: Evidence, rows: pd.DataFrame, quantity: str, level: float) -> list[Unit]:
     """The settings, with the steps of their numbers and the ends of a scale; level: of their intervals."""
     steps: dict[str, float] = {}
     if found.log and "step" in rows:
@@ -314,7 +297,6 @@ def units_of(found: Evidence, rows: pd.DataFrame, exact: bool, level: float) -> 
     for name, mine in rows.groupby("unit", sort=False):
         sure = (float(mine[SURE[0]].min()), float(mine[SURE[1]].max())) if SURE[0] in mine else NO_INFORMATION
         ends = list(mine[ENDS].itertuples(index=False, name=None))
-        point, key = not (mine["seed"] != -1).any(), str(name)
-        share = found.what == "share"
-        units.append(Unit(ends, found.region, key, point, exact, steps.get(key, 0.0), share, sure, level))
+        about, key = quantity if (mine["seed"] != -1).any() else "point", str(name)
+        units.append(Unit(ends, found.region, key, about, steps.get(key, 0.0), sure, level))
     return units

@@ -2,10 +2,8 @@
 
 An observation is an interval [low, high] of one number per seed: a plain value has low = high, a censored one has an
 end at infinity, and a diverged run is infinitely bad. A region is where the number must lie if the claim is true. The
-t-interval of the mean over seeds decides: inside the region (for), outside (against), or neither (open). Where there is
-no t-interval, because a run diverged or the seeds show no spread, and where a run collapses, the interval of the median
-does; and where all seeds lie on one side, enough of them decide by their number, whatever their spread: more evidence
-never weakens a verdict.
+interval of the quantity that the claim is about (`QUANTITIES`) decides: inside the region (for), outside (against), or
+neither (open). Which quantity that is follows from the check, never from what the runs show.
 """
 
 from __future__ import annotations
@@ -15,13 +13,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import count
 from statistics import median
 
 from reproduce.report.intervals import agree, t_interval
 
 INF = math.inf
 LEVEL = 0.95
+QUANTITIES = ("mean", "median", "share", "every seed", "point")
+"""What a number over seeds is: their mean (t-interval), their median (order statistics, of any distribution), the share
+of which a statement is true (Clopper and Pearson), each by itself, or the one number that all of them have."""
 
 
 def level_at(look: int) -> float:
@@ -33,10 +33,6 @@ def level_at(look: int) -> float:
 
 EPS = 1e-9
 """Slack within which a bound counts as met: decimal fractions of the tables are not binary ones."""
-
-FAR = 10
-"""A run collapses if it is so many times as far from the median of its seeds as half of them are. Of six normal numbers
-one in 3 % of the cases is, of ten in 1 %."""
 
 Observation = tuple[float, float]
 """The smallest and the largest value that a number can have."""
@@ -115,25 +111,22 @@ def share_interval(values: Sequence[float], level: float = LEVEL) -> Observation
 class Unit:
     """One setting: its observations, one per seed, and the region where they must lie.
 
-    point: the number is the same for every seed (a closed form, a count): it decides without an interval. exact: the
-    statement must hold for every seed by itself (an identity), so one seed can refute or support it. step: what the
-    numbers are multiples of; 0: unknown. share: they are yes or no. within: where the end of a scale keeps the number,
-    whatever the noise. level: of its interval.
+    quantity: one of `QUANTITIES`; those of a point and of every seed decide without an interval, so one seed can refute
+    or support them. step: what the numbers are multiples of; 0: unknown. within: where the end of a scale keeps the
+    number, whatever the noise. level: of its interval.
     """
 
     seeds: list[Observation]
     region: Region
     name: str = ""
-    point: bool = False
-    exact: bool = False
+    quantity: str = "mean"
     step: float = 0.0
-    share: bool = False
     within: Observation = NO_INFORMATION
     level: float = LEVEL
 
     @property
     def random(self) -> bool:
-        return not self.point and not self.exact
+        return self.quantity not in ("every seed", "point")
 
     @cached_property
     def judged(self) -> Judgement:
@@ -164,75 +157,41 @@ class Unit:
         seeds, region = self.seeds, self.region
         if not seeds:
             raise ValueError("a judgement needs at least one seed")
-        n = 0 if self.point else len(seeds)
+        n = 0 if self.quantity == "point" else len(seeds)
         if not self.random:
             return _seed_by_seed(seeds, region, n)
         if n == 1:
             return Judgement("open", _centre(*seeds[0]), None, None, n, "one seed")
-        if self.share:
-            answers = [low for low, _ in seeds]
-            value, (low, high), why = _mean(answers), share_interval(answers, level), ""
-        else:
-            value, (low, high), why = _interval(seeds, level, self.step)
+        value, (low, high), why = self._interval(level)
         if self.within != NO_INFORMATION:
             low, high, why = max(low, self.within[0]), min(high, self.within[1]), ""
-        says = side(region, low, high)
-        if says == "open" and _alike(seeds, region) and _many(n, level) and not self.share:
-            value, (low, high) = _median(seeds, level)
-            says, why = side(region, low, high), "all on one side, median"
         if (low, high) == NO_INFORMATION:
-            return Judgement("open", value, None, None, n, why)
-        return Judgement(says, value, low, high, n, why)
+            return Judgement("open", value, None, None, n, why or f"no interval of {n} seeds")
+        return Judgement(side(region, low, high), value, low, high, n, why)
 
-
-def _interval(seeds: Sequence[Observation], level: float, step: float) -> tuple[float, Observation, str]:
-    """(mean, its t-interval), or (median, its interval) where there is no t-interval; and a remark.
-
-    The lower end is that of the low ends of the observations, the upper one that of their high ends.
-    """
-    sides = [[s[k] for s in seeds] for k in (0, 1)]
-    diverged = sum(low == high and math.isinf(low) for low, high in seeds)
-    bounded = [k for k in (0, 1) if all(map(math.isfinite, sides[k]))]
-    if len(bounded) == 2 and (far := collapses(sides[0], step)):
-        return *_median(seeds, level), f"{far} of {len(seeds)} runs far off, median"
-    if not bounded or (step == 0 and any(agree(sides[k]) for k in bounded)):
-        why = f"{diverged} of {len(seeds)} with a diverged run" if diverged else ""
-        why = why or ("the seeds agree exactly" if bounded else "bounds only")
-        few = "" if _rank(level, len(seeds)) else f": no interval of {len(seeds)} seeds"
-        return *_median(seeds, level), f"{why}{few or ', median'}"
-    ends = [t_interval(side, level, step)[k] if k in bounded else (-INF, INF)[k] for k, side in enumerate(sides)]
-    return _centre(*map(_mean, sides)), (ends[0], ends[1]), "" if len(bounded) == 2 else "bounds only"
-
-
-def collapses(values: Sequence[float], step: float = 0.0) -> int:
-    """How many of the runs are far off the others, of as many as the interval of a median needs."""
-    if not _rank(LEVEL, len(values)):
-        return 0
-    middle = median(values)
-    apart = [abs(v - middle) for v in values]
-    usual = max(median(apart), step)
-    return sum(a > FAR * usual for a in apart) if usual > 0 else 0
-
-
-def _median(seeds: Sequence[Observation], level: float) -> tuple[float, Observation]:
-    sides = [[s[k] for s in seeds] for k in (0, 1)]
-    low, high = (median_interval(side, level)[k] for k, side in enumerate(sides))
-    return _centre(*map(median, sides)), (low, high)
+    def _interval(self, level: float) -> tuple[float, Observation, str]:
+        """The quantity, its interval, and a remark. The lower end is that of the low ends of the observations, the
+        upper one that of their high ends."""
+        ends = [[seed[k] for seed in self.seeds] for k in (0, 1)]
+        if self.quantity == "share":
+            return _mean(ends[0]), share_interval(ends[0], level), ""
+        if self.quantity == "median":
+            low, high = (median_interval(end, level)[k] for k, end in enumerate(ends))
+            return _centre(*map(median, ends)), (low, high), "median"
+        bounded = [k for k in (0, 1) if all(map(math.isfinite, ends[k]))]
+        alike = self.step == 0 and any(agree(ends[k]) for k in bounded)
+        diverged = sum(low == high and math.isinf(low) for low, high in self.seeds)
+        why = f"{diverged} of {len(self.seeds)} with a diverged run" if diverged else ""
+        why = why or ("the seeds agree exactly" if alike else "" if len(bounded) == 2 else "bounds only")
+        found = [
+            t_interval(end, level, self.step)[k] if k in bounded and not alike else (-INF, INF)[k]
+            for k, end in enumerate(ends)
+        ]
+        return _centre(*map(_mean, ends)), (found[0], found[1]), why
 
 
 def side(region: Region, low: float, high: float) -> str:
     return "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
-
-
-def _alike(seeds: Sequence[Observation], region: Region) -> bool:
-    """Do all seeds, each by itself, fulfil the claim, or none of them?"""
-    return all(region.contains(*s) for s in seeds) or all(region.excludes(*s) for s in seeds)
-
-
-def _many(n: int, level: float) -> bool:
-    """Are seeds that all lie on one side enough to decide by their number? They are asked after the t-interval, so the
-    sign test is made at half the error: seven seeds at 95 %. With normal noise both err in 5.1 % of the cases."""
-    return _rank((1 + level) / 2, n) > 0
 
 
 def _seed_by_seed(seeds: Sequence[Observation], region: Region, n: int) -> Judgement:
@@ -325,9 +284,3 @@ def shown(part: Part, errors: Sequence[float], asked: Sequence[int] = ()) -> int
     holds = [error <= (1 - part.level) / (k - i) for i, error in enumerate(ordered)]
     found = sure + (holds.index(False) if False in holds else k)
     return max([found, *(number for number in asked if 0 < number - sure <= k and holds[number - sure - 1])])
-
-
-def least_seeds(look: int, share: bool) -> int:
-    """With how many seeds an interval can decide at all: two, or as many answers yes or no as exclude one half when
-    they all agree."""
-    return next(n for n in count(2) if not share or _rank(level_at(look), n))

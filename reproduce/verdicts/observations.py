@@ -87,12 +87,12 @@ def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame,
     return chosen, _lacking(chosen, asked)
 
 
-def aggregate(frame: pd.DataFrame, columns: list[str], how: str) -> pd.DataFrame:
-    """Mean or sum over `columns`, per remaining setting and seed."""
+def summed(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """The sum over `columns`, per remaining setting and seed."""
     if absent := [c for c in columns if c not in frame]:
         raise NotRun(f"column {absent[0]} is not in the cells")
     keys = [c for c in settings_of(frame) if c not in columns]
-    return whole(frame, keys).groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how)
+    return whole(frame, keys).groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg("sum")
 
 
 def whole(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -65,25 +65,12 @@ def lacking(check: Check, cells: pd.DataFrame, wanted: pd.DataFrame) -> list[str
     return names + [", ".join(f"{c} {v}" for c, v in zip(columns, n, strict=True)) for n in need if n not in have]
 
 
-def coverage(check: Check, cells: pd.DataFrame, of_paper: Check, paper: pd.DataFrame) -> str:
-    """Of how many settings of the paper the check speaks ("64 of the paper's 96 settings"); "" if it has no settings.
-
-    of_paper: the check as it is made on the rows of `paper`.
-    """
-    mine, theirs = parts(check), parts(of_paper)
-    compared = {c for part in (*mine, *theirs) for c in named_values(part)}
-    columns = [c for c in paper.columns if c in cells and c not in {*compared, "metric", "seed", *ENDS}]
-    if not columns:
-        return ""
-    have, all_of_them = (
-        {t for part in checks for t in _tuples(asked(part, frame), columns)}
-        for checks, frame in ((mine, cells), (theirs, paper))
-    )
-    if len(all_of_them) < 2:
-        return ""
-    others = len(have - all_of_them)
-    text = f"{len(have & all_of_them)} of the paper's {len(all_of_them)} settings"
-    return text + (f", {others} in their place" if others else "")
+def shared(paper: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `paper` in settings that our cells have; all of them, where ours are others."""
+    columns = [c for c in paper.columns if c in ours and c not in ("seed", *ENDS)]
+    have = _tuples(ours, columns)
+    kept = paper[[row in have for row in map(tuple, paper[columns].fillna("").to_numpy().tolist())]]
+    return kept if len(kept) else paper
 
 
 def rests_on(check: Check, artifacts: Iterable[Artifact], scale: str) -> str:

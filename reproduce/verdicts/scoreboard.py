@@ -11,7 +11,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,28 +22,42 @@ from reproduce.errors import unknown
 from reproduce.papers import coverage as papers
 from reproduce.report.names import canonical
 from reproduce.store import reading
-from reproduce.text import counted as number_of
 from reproduce.verdicts import scope
-from reproduce.verdicts.checks import Check, listed, parts, yes_or_no
+from reproduce.verdicts.checks import Check, listed
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
-from reproduce.verdicts.judging import least_seeds
+from reproduce.verdicts.judging import Unit
 from reproduce.verdicts.observations import observed, read_cells
-from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import JUDGED, VERDICTS, Measured, Outcome, evaluate, under_readings
+from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS, STAND_IN
+from reproduce.verdicts.verdict import (
+    JUDGED,
+    ON_STAND_IN,
+    SUPPORTED,
+    VERDICTS,
+    Measured,
+    Outcome,
+    evaluate,
+    under_readings,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+WINDOWS = "windows.json"
+"""Claim -> number of last evaluations -> verdict, in the folder of a scale; `benchmarks windows` writes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict(Outcome):
     """What the runs of one scale say about one claim.
 
-    rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK` for what is no claim. ours: the numbers that it
-    requires and that are not the statement's, in words. hopeless: see `too_few`. unasked: it is not asked at this
-    scale, for the reason given. covers: of how many of the paper's settings it speaks. paper_numbers: whether the claim
-    holds on the paper's own printed numbers: holds, fails, or na (nothing printed that the check could read). printed:
-    the deciding one of these numbers, as `measured` is that of our runs. look: see `judging.level_at`.
+    rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK` for what is no claim. ours: it requires a
+    number that is not the statement's. unasked: it is not asked at this scale, for the reason given.
+    source: what of the paper it was read off, see `Claim`.
+    size: what our numbers are of the printed ones in the same settings, the least and the most of its parts; of ratios
+    that of their logarithms. windows: see `Shelf.windows`. paper_numbers: whether the claim holds on the paper's own
+    printed numbers: holds, fails, or na (nothing printed that the check could read). printed: the deciding one of these
+    numbers, as `measured` is that of our runs. look: see `judging.level_at`.
     """
 
     id: str
@@ -52,12 +66,13 @@ class Verdict(Outcome):
     paper_numbers: str = "na"
     note: str = ""
     rests_on: str = ""
-    ours: str = ""
-    hopeless: str = ""
+    ours: bool = False
     unasked: bool = False
-    covers: str = ""
     printed: Measured | None = None
     look: int = 1
+    source: str = "sentence"
+    size: tuple[float, float] | None = None
+    windows: str = ""
 
     @property
     def paper(self) -> str:
@@ -115,61 +130,55 @@ def coverage(scale: str, results: Path = Path("results")) -> list[Tally]:
 def headline(found: Sequence[Tally], verdicts: Sequence[Verdict]) -> list[str]:
     """What the scoreboard says, coverage first; only what rests on training is counted, on stand-ins separately."""
     has, made, run = (sum(getattr(c, name) for c in found) for name in ("has", "made", "run"))
+    told = claims(verdicts)
     lines = [
         f"{made} of the papers' {has} tables and figures are part of this package; {run} have numbers at this scale.",
-        f"{counted(verdicts)} claims are judged.",
+        f"{sum(v.verdict in JUDGED for v in told)} of {len(told)} claims are judged.",
     ]
-    for ground, _, *counts in by_ground(verdicts):
-        said = ", ".join(f"{count} {name}" for count, name in zip(counts, JUDGED, strict=True))
-        lines += [f"On {ground}: {said}."] if ground in EMPIRICAL else []
+    lines += [f"On {ground}: {said(c)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
     return [*lines, *([f"{checked(verdicts)}."] if checks(verdicts) else [])]
-
-
-def counted(verdicts: Iterable[Verdict]) -> str:
-    """ "70 of 174": how many claims are judged."""
-    mine = claims(verdicts)
-    return f"{sum(v.verdict in JUDGED for v in mine)} of {len(mine)}"
 
 
 def checked(verdicts: Iterable[Verdict]) -> str:
     """ "18 checks, true or false whatever is trained: 16 holds, 1 fails, 1 not run"."""
     found = Counter(v.verdict for v in checks(verdicts))
-    said = ", ".join(f"{found[word]} {word}" for word in VERDICTS if found[word])
-    return f"{found.total()} checks, true or false whatever is trained: {said or 'none'}"
+    return f"{found.total()} checks, true or false whatever is trained: {said(found) or 'none'}"
 
 
-def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
-    """Rows of (ground, claims judged, then a count per verdict but `not run`)."""
+def said(found: Counter[str]) -> str:
+    """ "5 holds, 2 fails"."""
+    return ", ".join(f"{found[word]} {word}" for word in VERDICTS if found[word])
+
+
+def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, Counter[str]]]:
+    """(ground, how many claims that rest on it have which verdict), the most first."""
     counts = {ground: Counter[str]() for ground in reversed(GROUNDS)}
     for v in (v for v in claims(verdicts) if v.rests_on):
         counts[v.rests_on][v.verdict] += 1
-    return [(ground, str(c.total()), *(str(c[name]) for name in JUDGED)) for ground, c in counts.items()]
+    return list(counts.items())
 
 
-def too_few(file: ClaimsFile, claim: Claim, scale: str) -> str:
-    """ "cannot be decided with 3 seeds: 6 are needed" of a claim of a file, if that holds for all its parts, whatever
-    their runs say; else ""."""
-    if claim.construction or scale not in claim.checks:
-        return ""
-    asked = [_seeds(file, claim, part, scale) for check in claim.under(scale) for part in parts(check)]
-    if not all(seeds < needed for seeds, needed in asked):
-        return ""
-    seeds, needed = map(max, zip(*asked, strict=True))
-    return f"cannot be decided with {number_of(seeds, 'seed')}: {needed} are needed"
+@cache
+def judged(artifact: str, scale: str, results: Path) -> list[Unit]:
+    """The settings of all claims that read the artifact, with the intervals that their verdicts rest on. results: an
+    absolute path."""
+    paper, name = artifact.split("/")
+    files = [
+        replace(f, claims=tuple(c for c in f.claims if any(_reads(c, check, name) for check in c.checks.values())))
+        for f in claims_files()
+        if f.paper == paper
+    ]
+    return [u for v in scoreboard(scale, results, files) for u in v.each if u.random]
 
 
-def _seeds(file: ClaimsFile, claim: Claim, part: Check, scale: str) -> tuple[int, int]:
-    """The most seeds that a panel declares which a part of a claim reads, and the fewest that can decide it."""
-    points = {name for name, metric in file.metrics.items() if metric.point}
-    read = scope.read(part, artifacts_read(claim, part), scale)
-    if not read or part.get("exact") or part.get("is") == "absent" or {*listed(part["metric"])} <= points:
-        return 0, 0  # it needs none
-    return max(len(panel.seeds) for panel, _ in read), least_seeds(claim.looks.get(scale, 1), yes_or_no(part))
+def _reads(claim: Claim, check: Check, name: str) -> bool:
+    return name in (claim.artifact.split("/")[1], *listed(check.get("with", [])))
 
 
 def to_json(verdicts: Iterable[Verdict]) -> str:
     """A JSON list of objects; null for what is unknown, and for an end of an interval that is not bounded."""
-    return json.dumps([_finite({"id": v.id, **asdict(v)}) for v in verdicts], indent=2, allow_nan=False)
+    data = [_finite({"id": v.id, **asdict(replace(v, each=()))}) for v in verdicts]
+    return json.dumps(data, indent=2, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:
@@ -187,6 +196,8 @@ class Shelf:
         self.file = file
         self.folder = folder
         self.read: dict[Path, pd.DataFrame] = {}
+        windows = folder.parent / WINDOWS
+        self._windows = json.loads(windows.read_text("utf-8")) if windows.is_file() else {}
 
     def cells(self, claim: Claim, check: Check, printed: bool) -> tuple[pd.DataFrame | None, str]:
         """The observations of the artifact and of those it is compared `with`, or None and the reason."""
@@ -232,6 +243,17 @@ class Shelf:
             return Outcome("not run", reason=reason)
         return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1))
 
+    def size(self, claim: Claim, scale: str, ours: Outcome) -> tuple[float, float] | None:
+        """Our numbers over the printed ones in the settings that both have (in all, if the settings are others)."""
+        check = claim.checks[PRINTED]
+        mine, paper = self.cells(claim, check, printed=False)[0], self.cells(claim, check, printed=True)[0]
+        if mine is None or paper is None:
+            return None
+        theirs = evaluate(check, scope.shared(paper, mine), self.file.metrics).sizes
+        pairs = zip(ours.sizes, theirs, strict=False) if len(ours.sizes) == len(theirs) else ()
+        found = [a / b for (what, a), (same, b) in pairs if what == same and b and math.isfinite(a / b)]
+        return (min(found), max(found)) if found else None
+
     def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
         wanted = [] if scale == PRINTED else [self._declared(a, scale) for a in artifacts_read(claim, check)]
@@ -246,14 +268,14 @@ class Shelf:
         }
         return frame[frame["algorithm"].isin(shown)] if shown and "algorithm" in frame else frame
 
-    def covers(self, claim: Claim, scale: str) -> str:
-        """Of how many settings of the paper's table, or of its runs if it prints no numbers, the claim speaks."""
-        check, in_print = claim.checks[scale], claim.checks[PRINTED]
-        cells, paper = self.cells(claim, check, printed=False)[0], self.cells(claim, in_print, printed=True)[0]
-        if paper is None or not len(scope.asked(parts(in_print)[0], paper)):
-            declared = [self._declared(a, "paper") for a in artifacts_read(claim, in_print)]
-            paper = next((frame for frame in declared if len(frame)), None)
-        return "" if cells is None or paper is None else scope.coverage(check, cells, in_print, paper)
+    def windows(self, claim: Claim, now: str) -> str:
+        """What it would be by other numbers of last evaluations, by `WINDOWS`: "holds for 5, 10; open for 1, 8"; "" if
+        all say the same, or if the verdict is no longer that beside which they were found."""
+        found = self._windows.get(claim.id, {})
+        if found.get("declared") != now or len(set(found.values())) < 2:
+            return ""
+        by = {word: [n for n, said in found.items() if said == word and n != "declared"] for word in found.values()}
+        return "; ".join(f"{word} for {', '.join(numbers) or 'none'}" for word, numbers in by.items())
 
 
 @cache
@@ -276,12 +298,16 @@ def artifacts_read(claim: Claim, check: Check) -> list[Artifact]:
 
 
 def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
-    outcome, printed, rests_on, covers = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED), "", ""
+    outcome, printed, rests_on = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED), ""
+    for_it = outcome.verdict in ("holds", SUPPORTED) and not claim.construction
+    size = shelf.size(claim, scale, outcome) if for_it else None
     if claim.construction:
         rests_on = CHECK
     elif outcome.verdict != "not run":
         check = claim.checks[scale]
-        rests_on, covers = scope.rests_on(check, artifacts_read(claim, check), scale), shelf.covers(claim, scale)
+        rests_on = scope.rests_on(check, artifacts_read(claim, check), scale)
+        if rests_on == STAND_IN:
+            outcome = replace(outcome, verdict=ON_STAND_IN.get(outcome.verdict, outcome.verdict))
     return Verdict(
         id=claim.id,
         artifact=claim.artifact,
@@ -289,11 +315,12 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         paper_numbers=printed.verdict if printed.verdict in ("holds", "fails") else "na",
         note=claim.note,
         rests_on=rests_on,
-        ours=claim.ours.get(scale, ""),
-        hopeless=too_few(shelf.file, claim, scale),
+        ours=claim.ours.get(scale, False),
         unasked=scale not in claim.checks,
-        covers=covers,
         printed=printed.measured,
         look=claim.looks.get(scale, 1),
+        source=claim.source,
+        size=size,
+        windows=shelf.windows(claim, outcome.verdict),
         **vars(outcome),
     )

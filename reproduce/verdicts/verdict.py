@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from reproduce.text import counted as number_of
-from reproduce.verdicts.checks import Check, parts, quantifier
+from reproduce.verdicts.checks import Check, form_of, parts, quantifier, quantity
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence, units_of
 from reproduce.verdicts.judging import INF, Judgement, Part, Region, Unit, counts, decide, level_at, shown
@@ -23,12 +23,14 @@ from reproduce.verdicts.scope import lacking
 if TYPE_CHECKING:
     import pandas as pd
 
-JUDGED = ("holds", "holds where run", "fails", "depends", "open")
+JUDGED = ("holds", "holds where run", "seen", "seen where run", "fails", "not seen on the stand-in", "depends", "open")
 """What the settings that were run say, and whether they are all of them: `holds where run` if all that were run are
 for the claim, and it speaks of more. One counterexample contradicts, whatever else is missing."""
 VERDICTS = (*JUDGED, "not run")
-SIGNS = dict(zip(VERDICTS, "✓◐✗◇?–", strict=True))
+SIGNS = dict(zip(VERDICTS, "✓◐✓◐✗✗◇?–", strict=True))
 SUPPORTED = JUDGED[1]
+ON_STAND_IN = {"holds": JUDGED[2], SUPPORTED: JUDGED[3], "fails": JUDGED[5]}
+"""The words of verdicts that rest on stand-in data, which are none about the paper's."""
 SHARE = "fraction"
 """The quantifier that counts settings, and the unit of its number."""
 
@@ -59,11 +61,11 @@ class Outcome:
     """A verdict with its evidence.
 
     effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
-    demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (too few seeds).
-    n: number of seeds, 0 for a number that needs none. measured: the deciding number itself. open_because: what a claim
-    waits for, if not for the deciding interval itself: settings that are missing, or how many there are. settings,
-    seeds: on how many settings (comparisons in them) the verdict rests, and the fewest and the most seeds that one of
-    them has.
+    demands, so a margin is already taken off; in `unit`. interval: its interval, None if unknown (too few seeds). n:
+    number of seeds, 0 for a number that needs none. measured: the deciding number itself. settings, seeds: on how many
+    settings (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has. quantity:
+    what it is about, of `judging.QUANTITIES`. sizes: of each part what its numbers are, and their mean over the
+    settings; logarithms of ratios. each: all settings, with their intervals.
     """
 
     verdict: str
@@ -73,9 +75,11 @@ class Outcome:
     n: int = 0
     reason: str = ""
     measured: Measured | None = None
-    open_because: str = ""
     settings: int = 0
     seeds: tuple[int, int] = (0, 0)
+    quantity: str = ""
+    sizes: tuple[tuple[str, float], ...] = ()
+    each: tuple[Unit, ...] = field(default=(), repr=False)
 
 
 def evaluate(
@@ -108,6 +112,9 @@ def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
         reason=f"{len(outcomes)} parts: {tally}; part {index + 1}: {outcomes[index].reason}",
         settings=sum(o.settings for o in ran),
         seeds=(min(seeds, default=0), max(seeds, default=0)),
+        quantity=", ".join(dict.fromkeys(o.quantity for o in ran)),
+        sizes=tuple(size for o in outcomes for size in o.sizes or (("", math.nan),)),
+        each=tuple(u for o in ran for u in o.each),
     )
 
 
@@ -125,7 +132,7 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
     if "fails" in verdicts and verdicts & {"holds", SUPPORTED}:
-        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", open_because="")
+        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}")
     if "open" in verdicts and len(verdicts) > 1:
         wide = next(o for o in ran.values() if o.verdict == "open")
         return replace(wide, reason=f"open under one reading of {about}. {said}")
@@ -146,15 +153,23 @@ def _part(
         found = evidence(check, cells, metrics)
         if found.rows.empty:
             raise NotRun("no setting has all the numbers that it needs")
-        if check.get("is") != "absent":
-            found.missing = list(
-                dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))])
-            )
+        found.missing = list(dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))]))
         rows = _mean_per_seed(found) if quantifier(check)[0] == "mean" else found.rows
-        units = units_of(found, rows, bool(check.get("exact")), level_at(look))
-        return _decide(found, Part(tuple(units), quantifier(check), among, bool(found.missing), look))
+        units = units_of(found, rows, quantity(check), level_at(look))
+        outcome = _decide(found, Part(tuple(units), quantifier(check), among, bool(found.missing), look))
+        about = ", ".join(dict.fromkeys(u.quantity for u in units))
+        return replace(outcome, quantity=about, sizes=(_size(check, found, units),), each=tuple(units))
     except NotRun as reason:
         return Outcome("not run", reason=str(reason))
+
+
+def _size(check: Check, found: Evidence, units: Sequence[Unit]) -> tuple[str, float]:
+    """What the numbers of a part are, and their mean over the settings; none where alike is what is claimed, or where
+    they have several units."""
+    mixed = "metric" in found.rows and found.rows["metric"].nunique() > 1
+    if mixed or found.what == "share" or form_of(check) in ("equal", "spread", "transfer"):
+        return "", math.nan
+    return found.what, math.fsum(u.judged.value for u in units) / len(units)
 
 
 def _decide(found: Evidence, part: Part) -> Outcome:
@@ -180,9 +195,7 @@ def _decide(found: Evidence, part: Part) -> Outcome:
     deciding = _deciding(against_it or judged, best=name == "any")
     slack, interval, j = deciding.slack, deciding.slacks, deciding.judged
     missing, measured = _lacking(found.missing), _measured(deciding, found, name)
-    clear = interval and not interval[0] <= 0 <= interval[1] and leaning and not by_holm and units > 1
-    not_holm = f"not among all {units} settings by Holm" if clear else ""
-    still, seeds = verdict == "open", [u.judged.n for u in each if u.judged.n]
+    seeds = [u.judged.n for u in each if u.judged.n]
     said = {"for": SUPPORTED if partly else "holds", "against": "fails", "open": "open"}
     return Outcome(
         said[verdict],
@@ -192,7 +205,6 @@ def _decide(found: Evidence, part: Part) -> Outcome:
         j.n,
         "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
         None if math.isnan(j.value) else measured,
-        ", ".join(filter(None, [missing, not_holm])) if still or partly else "",
         units,
         (min(seeds, default=0), max(seeds, default=0)),
     )
@@ -203,7 +215,7 @@ def _measured(u: Unit, found: Evidence, name: str) -> Measured:
     j, back = u.judged, exp if found.log and name != SHARE else float
     low, high = (None if end is None else back(end) for end in (j.low, j.high))
     unit = SHARE if name == SHARE else "" if found.log else found.units.get(u.name, found.unit)
-    exact = u.exact or not j.n  # a number of settings has an interval where one of them has seeds
+    exact = u.quantity == "every seed" or not j.n  # a number of settings has an interval where one of them has seeds
     region = (back(u.region.low), back(u.region.high))
     what = SHARE if name == SHARE else found.what
     return Measured(what, unit, u.name, back(j.value), low, high, region, u.region.strict, exact, j.n)
@@ -254,7 +266,7 @@ def _counted(part: Part, says: str, inside: Sequence[float], outside: Sequence[f
     low, high, value = (k / len(units) for k in (here, len(units) - gone, likely))
     # None and all are no bounds: whoever wants at most three of eight is not near an end with none.
     region = Region(least or -INF, most if most < 1 else INF)
-    found = Unit([(low, high)], region, point=True)  # its ends are those of an interval
+    found = Unit([(low, high)], region, quantity="point")  # its ends are those of an interval
     found.judged = Judgement(says, value, low, high, min((u.judged.n for u in units if u.random), default=0))
     return found
 

@@ -11,7 +11,7 @@ from reproduce.report.spellings import NAMES
 from reproduce.text import counted
 from reproduce.verdicts.judging import level_at
 from reproduce.verdicts.scoreboard import Verdict
-from reproduce.verdicts.verdict import Measured, exp
+from reproduce.verdicts.verdict import Measured
 
 _WORD = re.compile(r"(?<![\w/.])[a-zA-Z][a-zA-Z0-9]*(?:_[a-zA-Z0-9]+)*(?![\w/])")
 
@@ -29,23 +29,6 @@ def amount(value: float, unit: str, what: str = "difference") -> str:
     """A number with its unit: a difference of percentages is in points."""
     named = {"percent": " %" if what in ("value", "best value") else " points", "": ""}
     return number(value) + named.get(unit, f" {unit}")
-
-
-def slack(v: Verdict) -> str:
-    """By how much the deciding number is inside (or outside) what the claim demands; of a ratio, the factor."""
-    if v.effect is None:
-        return ""
-    if v.unit == "log ratio":
-        return f"×{number(exp(v.effect))}"
-    return ("+" if v.effect > 0 else "") + amount(v.effect, v.unit)
-
-
-def slack_interval(v: Verdict) -> str:
-    """The interval of `slack`, without the unit."""
-    if v.interval is None:
-        return ""
-    ends = [f"×{number(exp(end))}" if v.unit == "log ratio" else number(end) for end in v.interval]
-    return f"{ends[0]} to {ends[1]}"
 
 
 def measured(m: Measured) -> str:
@@ -78,20 +61,32 @@ def required(m: Measured) -> str:
 
 
 def demanded(v: Verdict) -> str:
-    """What the claim requires, and which of its numbers are ours: "at least 2 points (ours: margin 2 points)"."""
+    """What the claim requires, and whether we chose a number of it: "at least 2 points (a number of ours)"."""
     if not v.measured:
         return ""
-    return (required(v.measured) or "no bound") + (f" (ours: {v.ours})" if v.ours else "")
+    return (required(v.measured) or "no bound") + " (a number of ours)" * v.ours
 
 
 def basis(v: Verdict) -> str:
-    """On what a verdict rests: "64 settings, 3 to 10 seeds, look 2: 97.5 % intervals"."""
+    """On what a verdict rests: "64 settings, 3 to 10 seeds, mean, look 2: 97.5 % intervals"."""
     if not v.settings:
         return ""
     fewest, most = v.seeds
     seeds = f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed") if most else "no seeds"
     looked = f", look {v.look}: {100 * level_at(v.look):.3g} % intervals" if v.look > 1 else ""
-    return f"{counted(v.settings, 'setting')}, {seeds}{looked}"
+    return f"{counted(v.settings, 'setting')}, {seeds}, {v.quantity}{looked}"
+
+
+def beside_print(v: Verdict) -> list[str]:
+    """What a verdict is beside the paper: not from a sentence of it, of another size, against its own numbers; and by
+    other windows."""
+    ends = list(dict.fromkeys(map(number, v.size or ())))
+    return [
+        *([f"read off a {v.source}" if v.source != "derived" else v.source] if v.source != "sentence" else []),
+        *([f"size {' to '.join(ends)} of the printed"] if ends else []),
+        *(["fails on the paper's own numbers"] if v.paper_numbers == "fails" else []),
+        *([f"hangs on the number of last evaluations: {v.windows}"] if v.windows else []),
+    ]
 
 
 def named(text: str, names: Mapping[str, str] | None = None) -> str:

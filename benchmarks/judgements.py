@@ -1,0 +1,143 @@
+"""Verdicts under other questions: under the check that was asked first, and by other numbers of last evaluations."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reproduce.errors import UserError
+from reproduce.files import read_yaml, write_text
+from reproduce.pages.reread import text_as
+from reproduce.report.metrics import Reading
+from reproduce.store import seal
+from reproduce.text import markdown
+from reproduce.verdicts.checks import listed, parts
+from reproduce.verdicts.claims import Claim, ClaimsFile, claims_files, load_claims
+from reproduce.verdicts.scoreboard import WINDOWS, artifacts_read, scoreboard
+
+PAGE = Path("docs/papers/asked.md")
+TEXT = """# What was asked first
+
+Claims whose check was changed after it was first written down, before the first cells of the paper scale were made.
+Both verdicts are at paper scale, by today's rules and cells. – stands where the first check cannot be asked in today's
+grammar, or where nothing of it was run. {changed} of {all} claims ask for something else today. Of {both} that are
+judged under both checks, {turned} have another verdict. Made from the history of the claims files by
+`python -m benchmarks asked`.
+
+"""
+HEAD = ("claim", "first asked", "first check", "verdict", "last changed", "today's check", "verdict")
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def versions(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
+    """(date, claim -> entry) of a claims file, from the first commit on that has the grammar of checks."""
+    for line in git("log", "--reverse", "--format=%H %cs", "--", str(path)).splitlines():
+        commit, date = line.split()
+        text = git("show", f"{commit}:{path.relative_to(Path.cwd())}")
+        data = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        if data.get("claims"):
+            yield date, {entry["id"]: entry for entry in data["claims"]}
+
+
+def question(entry: dict[str, Any]) -> dict[str, Any]:
+    """What an entry asks at paper scale."""
+    asked = {key: entry.get(key) for key in ("artifact", "check", "readings")}
+    return {**asked, "at": entry.get("at", {}).get("paper")}
+
+
+def asked() -> None:
+    """Writes the page of claims whose check was changed, with the verdicts under the first and today's."""
+    if git("rev-parse", "--is-shallow-repository").strip() == "true":
+        raise UserError("this clone has no history: `git fetch --unshallow` brings it")
+    today = {v.id: v for v in scoreboard("paper")}
+    rows, total = [], 0
+    for file in claims_files():
+        first: dict[str, tuple[str, dict[str, Any]]] = {}
+        last: dict[str, tuple[str, dict[str, Any]]] = {}
+        for date, entries in versions(file.path):
+            for name, entry in entries.items():
+                first.setdefault(name, (date, entry))
+                if name not in last or question(last[name][1]) != question(entry):
+                    last[name] = date, entry
+        data = read_yaml(file.path)
+        for entry in data["claims"]:
+            v, (began, old) = today[f"{file.paper}/{entry['id']}"], first.get(entry["id"], ("", entry))
+            total += "rests_on" not in entry
+            if "rests_on" not in entry and question(old) != question(entry):
+                date = last[entry["id"]][0] if question(last[entry["id"]][1]) == question(entry) else "now"
+                was = "–" if v.verdict == "not run" else _under(file, data, entry, old)
+                rows.append((v, began, old, was, date, entry))
+    both = [(was, v.verdict) for v, _, _, was, _, _ in rows if "not run" not in (was, v.verdict) and was != "–"]
+    table = [
+        (f"`{v.id}`", began, _shown(old), _word(was), date, _shown(new), _word(v.verdict))
+        for v, began, old, was, date, new in rows
+    ]
+    turned = sum(a != b for a, b in both)
+    text = TEXT.format(changed=len(rows), all=total, turned=turned, both=len(both))
+    write_text(PAGE, f"{text}{markdown(HEAD, table)}\n")
+    print(f"{PAGE}: {len(rows)} claims, {turned} of {len(both)} turned")
+
+
+def _under(file: ClaimsFile, today: dict[str, Any], new: dict[str, Any], old: dict[str, Any]) -> str:
+    """The verdict at paper scale under an earlier entry's check; "–" where today's grammar has no such check."""
+    entry = {key: value for key, value in new.items() if key not in ("check", "at", "readings", "ours")}
+    entry |= {key: old[key] for key in ("check", "at", "readings", "artifact") if key in old}
+    data = {**today, "claims": [entry]}
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as place:
+        place.write(yaml.safe_dump(data))
+        place.flush()
+        try:
+            (found,) = scoreboard("paper", files=[replace(load_claims(Path(place.name)), path=file.path)])
+        except UserError:
+            return "–"
+    return found.verdict
+
+
+def _shown(entry: dict[str, Any]) -> str:
+    said = {key: value for key, value in question(entry).items() if value and key != "artifact"}
+    text = yaml.safe_dump(said, default_flow_style=True, width=10**6).strip()
+    return f"`{text.replace('|', '/')}`"
+
+
+def _word(verdict: str) -> str:
+    return "–" if verdict == "not run" else verdict
+
+
+LAST = {"final_accuracy", "last10", "final_test_accuracy_pct"}
+"""Metrics that are means of last evaluations."""
+NUMBERS = (1, 5, 8, 10, 15, 20, 50)
+
+
+def windows() -> None:
+    """Writes results/SCALE/windows.json: the verdicts on means of last evaluations, by other numbers of these."""
+    for scale in ("paper", "reduced"):
+        judged = {v.id: {"declared": v.verdict} for v in scoreboard(scale) if v.verdict != "not run"}
+        claims = [c for f in claims_files() for c in f.claims if c.id in judged and _of_last(c, scale)]
+        mine = [replace(f, claims=tuple(c for c in f.claims if c in claims)) for f in claims_files()]
+        read = {a.id: a for claim in claims for a in artifacts_read(claim, claim.checks[scale])}
+        for number in NUMBERS:
+            with tempfile.TemporaryDirectory() as folder:
+                cells = Path(folder, scale, "cells")
+                cells.mkdir(parents=True)
+                for a in read.values():
+                    file = write_text(cells / f"{a.paper}_{a.name}.csv", text_as(a, scale, Reading(tail=number)))
+                    write_text(seal.record(file), json.dumps({"cells": seal.of_file(file)}))
+                for v in scoreboard(scale, Path(folder), mine):
+                    judged[v.id][str(number)] = v.verdict
+            print(f"{scale}, the last {number}: done", flush=True)
+        found = {claim.id: judged[claim.id] for claim in claims}
+        write_text(Path("results", scale, WINDOWS), json.dumps(found, indent=1) + "\n")
+
+
+def _of_last(claim: Claim, scale: str) -> bool:
+    return any(LAST & {*listed(part["metric"])} for check in claim.under(scale) for part in parts(check))
