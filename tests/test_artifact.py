@@ -28,17 +28,10 @@ SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_is_short() -> None:
-    assert len(PAGE.split()) <= 700
-
-
 def test_the_smoke_part_does_what_the_page_says(archive: Path) -> None:
     """In an unpacked archive, without git; `make smoke` itself is what `make test` begins with."""
     first, others = SHELL
     assert first.splitlines() == ["make smoke"]
-    numbers = json.loads((ROOT / "results/smoke.json").read_text())
-    count = sum(len(values) for metrics in numbers.values() for values in metrics.values())
-    assert f"\n{count:,} numbers of {len(numbers)} jobs are as expected\n" in PAGE
     commands = others.splitlines()
     assert commands.pop(0) == ". .venv/bin/activate"
     for command in commands:

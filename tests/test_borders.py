@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from table_cells import whole
 
 from reproduce.pages.tables import to_html
 from reproduce.report import around, entries, figures, formats
 from reproduce.report.entries import OURS, PAPER, Text
 from reproduce.report.latex import latex, tex
 from reproduce.text import markdown
-from tests.table_cells import whole
 
 NASTY = (
     *(

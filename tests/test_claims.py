@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -220,7 +220,6 @@ def test_printed_numbers_agree_with_the_annotations(tmp_path: Path) -> None:
     differ = {name for name, said in annotated.items() if said is not None and said != found[name]}
     assert differ == set(NOT_PRINTED)
     assert {found[name] for name in NOT_PRINTED} == {"na"}
-    assert Counter(found.values()) == {"holds": 102, "fails": 2, "na": 91}
     assert {name for name, said in found.items() if said == "fails"} == {"fedagrac/c26", "fiarse/t4_margin_cifar100"}
 
 

@@ -37,11 +37,10 @@ def test_one_diverged_winner_of_twenty_does_not_undo_a_lead_and_is_named(tmp_pat
     assert verdict(half, better="a", than=["b"], quantity="median") == "open"
 
 
-@pytest.mark.parametrize("n", range(1, 41))
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
-def test_the_interval_of_the_median_is_the_inverted_sign_test(n: int, level: float) -> None:
+def test_the_interval_of_the_median_is_the_inverted_sign_test(level: float) -> None:
     """0 lies outside exactly if the sign test rejects, whatever the sizes of the values."""
-    for positive in range(n + 1):
+    for n, positive in ((total, part) for total in range(1, 26) for part in range(total + 1)):
         values = [INF] * positive + [-float(i + 1) for i in range(n - positive)]
         p = stats.binomtest(positive, n).pvalue
         low, high = median_interval(values, level)

@@ -24,8 +24,8 @@ CHANGES = re.findall(r"^```python\n# (\S+), ([^\n]+)\n(.*?)^```$", PAGE, flags=r
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package with what the page adds to it."""
     folder = tmp_path_factory.mktemp("extended")
-    helpers = (str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("[!t]*.py"))
-    for name in ("reproduce", "benchmarks", "config", *helpers, "Snakefile", "pyproject.toml"):
+    copied = ("reproduce", "benchmarks", "config", "tests/conftest.py", "tests/helpers", "Snakefile", "pyproject.toml")
+    for name in copied:
         (folder / name).parent.mkdir(exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from runs import run
+from table_cells import render
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.drawn_twice import DrawnTwice
@@ -25,8 +27,6 @@ from reproduce.report.histories import Histories
 from reproduce.runs import plan
 from reproduce.runs.job import train_job
 from reproduce.systems import System, work
-from tests.runs import run
-from tests.table_cells import render
 
 FASHION = choices.panels("reduced")[0]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,19 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from table_cells import render
 
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
 from reproduce.models.declared import Softmax
-from reproduce.papers.fedagrac import measures, pictures, runs, settings, theory
+from reproduce.papers.fedagrac import measures, runs, settings, theory
 from reproduce.partitions.named import CappedDirichlet, Head
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.runs import plan
 from reproduce.runs.job import train_job
 from reproduce.systems.work import Gaussian
-from tests.table_cells import render
 
 REPORTED = PACKAGE / "papers" / "fedagrac" / "reported"
 TRAINED = ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2", "table6", "sensitivity")
@@ -63,22 +62,6 @@ def test_architectures_are_those_of_the_paper(name: str) -> None:
     ours = cells_of(name, [], "paper").drop(columns="seed")
     ours = ours.assign(value=ours["value"].astype(int)).astype(str)[list(theirs.columns)]
     pd.testing.assert_frame_equal(ours, theirs)
-
-
-def test_the_paper_scale_has_the_runs_of_the_paper() -> None:
-    """Numbers of runs per seed as counted from the paper (6)."""
-    count = {name: sum(len(p.experiments) for p in panels(name, "paper")) for name in TRAINED}
-    rows = [p for p in panels("table6", "paper") if p.name.startswith("table6")]
-    grids = [p for p in panels("table6", "paper") if p.name.startswith("tuned")]
-    assert (len(rows), sum(len(p.experiments) for p in rows)) == (15, 75)
-    assert sum(len(p.experiments) for p in grids) == 495
-    assert Counter(e.labels["algorithm"] for e in grids[0].experiments) == {
-        "fedavg": 3, "fednova": 3, "scaffold": 3, "fedprox": 9, "fedagrac": 15,
-    }  # fmt: skip
-    assert (count["fig1"], count["fig2"], count["fig4"], count["fig5"]) == (8, 15, 168, 20 + 42)
-    assert (count["table1"], count["table2"]) == (12, 4 * 2 * 4)  # of 20 utilisations those that are printed
-    drawn = [e for p in panels("fig3", "paper") for e in p.experiments if e.labels["algorithm"] in pictures.SCHEMES]
-    assert len([e for e in drawn if e.labels["model"] in ("lr", "cnn2")]) == 16
 
 
 def test_table_6_is_declared_in_full() -> None:

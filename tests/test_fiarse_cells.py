@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from runs import run
 
 from reproduce.algorithms.submodels import size_key
 from reproduce.clocks.rounds import Rounds
 from reproduce.papers.fiarse import measures, pictures, runs
 from reproduce.report import figures
 from reproduce.report.histories import Histories
-from tests.runs import run
 
 SIZES = ("1", "0.25", "0.0625", "0.015625")
 

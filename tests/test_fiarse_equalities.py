@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from runs import run
 from torch import Tensor
 
 from reproduce.algorithms.base import DistinctClients, FedAvg, Participants, observe
@@ -32,7 +33,6 @@ from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
-from tests.runs import run
 
 SMOKE = scales.IMAGE_BLOBS
 METHODS = runs.algorithms(SMOKE, "four", participants=4)

@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from runs import run
 from torch import Tensor
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
@@ -34,7 +35,6 @@ from reproduce.runs import plan
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
-from tests.runs import run
 
 Floats = NDArray[np.float64]
 Weights = dict[str, Floats]

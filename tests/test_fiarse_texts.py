@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from runs import run
 from torch.nn.functional import cross_entropy
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
@@ -28,7 +29,6 @@ from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
-from tests.runs import run
 from tests.test_roberta import answer, library, slopes
 
 SETTING = scales.TOPICS

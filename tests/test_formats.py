@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pandas as pd
+from table_cells import TABLE3, artifact, printed, said, table, whole
 
 from reproduce.report import formats, tables
 from reproduce.report.latex import latex
-from tests.table_cells import TABLE3, artifact, printed, said, table, whole
 
 
 def test_ours_alone() -> None:

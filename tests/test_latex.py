@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from table_cells import LAYOUTS, whole
 
 from reproduce.papers import artifacts
 from reproduce.report import formats
 from reproduce.report.entries import DASH, GAP, OURS, PAPER, Text
 from reproduce.report.latex import BETWEEN, MOST, _parts, latex, tex
-from tests.table_cells import LAYOUTS, whole
 
 
 def test_latex_escapes() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import written
+from runs import close
 
 from reproduce.cli import render
 from reproduce.declare.experiment import Experiment, Panel
@@ -24,7 +25,6 @@ from reproduce.runs import costs, due, plan, results, training
 from reproduce.runs import job as engine
 from reproduce.runs.plan import Job
 from reproduce.store import results as store
-from tests.runs import close
 
 JOBS = plan.jobs("smoke")
 QUICK = next(j for j in JOBS if j.name == "fig4-lr-async")

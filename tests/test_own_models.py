@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from own_modules import ALONE, DROPPED, REFUSED, TRACED
+from runs import run
 from torch import nn
 
 from reproduce.algorithms.base import FedAvg
@@ -30,8 +32,6 @@ from reproduce.settings import settings
 from reproduce.streams import globally, rng
 from reproduce.systems import System
 from reproduce.systems.work import Steps
-from tests.own_modules import ALONE, DROPPED, REFUSED, TRACED
-from tests.runs import run
 
 CLIENTS, STEPS, ROUNDS, RATE, SEED = 4, 2, 2, 0.1, 5
 
@@ -46,7 +46,7 @@ def _undigested(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 def network(name: str) -> Network:
-    return Network("tests.own_modules:make", (("name", name),))
+    return Network("own_modules:make", (("name", name),))
 
 
 def experiment(model: Model) -> Experiment:

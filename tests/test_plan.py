@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from unplayed import Unplayed
 
 from reproduce import settings
 from reproduce.declare.artifact import Artifact
@@ -19,7 +20,6 @@ from reproduce.papers import PAPERS, artifacts, natural
 from reproduce.runs import costs, due, first, plan, results
 from reproduce.runs.plan import Job
 from reproduce.workflow import configuration
-from tests.unplayed import Unplayed
 
 
 @dataclass(frozen=True)

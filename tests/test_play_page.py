@@ -44,7 +44,6 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: Path) -> None:
-    assert len(OWN.splitlines()) <= 35
     words = shlex.split(COMMAND)
     said = run(folder, "-m", *words)
     lines = [line for line in said.stdout.splitlines() if "FedSlow" in line]
@@ -74,10 +73,6 @@ def test_a_strangers_pictures_and_network_train_in_one_command_each(tmp_path: Pa
     assert [row.split()[0] for row in rows] == ["fedavg", "my_module:FedSlow(fade=0.9)"]
     told = " ".join(said.stdout.split())
     assert "Rates: chosen on a tenth of the training data that no client has, by other seeds." in told
-
-
-def test_the_tutorial_is_short() -> None:
-    assert len(TUTORIAL.split()) <= 900
 
 
 def test_the_other_commands_of_the_page_exist() -> None:

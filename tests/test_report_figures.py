@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from table_cells import render
+from unplayed import Unplayed
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.report import around, captions, entries, figures
 from reproduce.report.histories import Histories, Source
 from reproduce.report.names import heading, pretty
-from tests.table_cells import render
-from tests.unplayed import Unplayed
 
 HALF = 2.484138  # of the 95 % t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
 HALF_OF_TWO = 6.353102  # of two values that are 1 apart: 12.706205 / 2

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 import written
 from pyarrow import parquet
+from table_cells import artifact, printed, render
+from unplayed import Unplayed
 
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.errors import UserError
 from reproduce.report import metrics
 from reproduce.report.histories import Source, load
-from tests.table_cells import artifact, printed, render
-from tests.unplayed import Unplayed
 
 TABLE3: dict[str, Any] = {
     "rows": ("dataset", "label_overlap", "dirichlet_alpha", "algorithm"),

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from table_cells import LAYOUTS, TABLE3, artifact, panel, printed, said, table
 
 from reproduce.report import entries, formats, names, tables
 from reproduce.verdicts.claims import claims_files
-from tests.table_cells import LAYOUTS, TABLE3, artifact, panel, printed, said, table
 
 
 class TestCells:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import pairwise
 
+import event_loop
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
@@ -18,7 +19,6 @@ from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, 
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Aggregation, ClientJob, Schedule, Update
 from reproduce.systems.speeds import FASHION_MNIST, Explicit, Pace, UniformSlowdown
-from tests import event_loop
 
 OPTIONS: dict[type, dict[str, list]] = {
     FedAvgPolicy: {},

@@ -15,7 +15,7 @@ import forks
 
 from reproduce.store import reading
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 REAL = (
     "Snakefile",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from unplayed import Unplayed
 
 from reproduce.declare.artifact import Artifact, no_panels, printed_settings
 from reproduce.declare.experiment import Experiment, Panel
@@ -15,7 +16,6 @@ from reproduce.papers import artifacts
 from reproduce.report import tables
 from reproduce.report.histories import Histories, Source
 from reproduce.report.render import check, make, read
-from tests.unplayed import Unplayed
 
 TABLE3: dict[str, Any] = {
     "rows": ("dataset", "label_overlap", "dirichlet_alpha", "algorithm"),
