@@ -87,6 +87,7 @@ def test_what_deviates() -> None:
     assert changed("p/j", "loss", {0: 1.09, 1: 0.92}) == [], "a tenth of the job's numbers, where ties flip"
     assert len(changed("p/j", "loss", {0: 1.02, 1: 1.02, 2: 1.02})) == 3
     assert changed("p/j", "loss", {3: 1.11}) == ["p/j, experiment 4, loss: 1.11, expected 1.0"]
+    assert len(changed("p/j", "loss", {3: 1.11, 4: 1.02})) == 2, "one is far"
     assert changed("p/j", "time", {0: None}) == ["p/j, experiment 1, time: None, expected 200.0"]
     assert changed("p/k", "loss", {0: 2.03}) == ["p/k, experiment 1, loss: 2.03, expected 2.0"], "none may, of two"
     assert changed("p/k", "loss", {1: 0.002}) == [], "small beside the others"
