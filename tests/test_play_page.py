@@ -62,7 +62,7 @@ def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: 
 def test_a_strangers_pictures_and_network_train_in_one_command_each(tmp_path: Path) -> None:
     put(tmp_path, OWN, DIGITS, NET)
     for line in MINE.splitlines():
-        said = run(tmp_path, "-m", *shlex.split(line))
+        said = run(tmp_path, *shlex.split(line.removeprefix("python ") if line.startswith("python") else f"-m {line}"))
     about = "my digits: 1,442 + 355 pictures 8 x 8 x 1, 10 classes; DirichletClass(alpha=0.3) over 20 clients"
     assert about in said.stderr
     rows = [line for line in said.stdout.splitlines() if line.startswith(("fedavg ", "scaffold "))]
