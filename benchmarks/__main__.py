@@ -19,7 +19,7 @@ throughput  training samples per second of the trainer's choice on one core
 start       what every command waits for: the list, the plans, large partitions
 smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
-gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
+gpu         ways to train every network on CUDA, checked against the reference, beside JAX and a loop (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
 faults      kills of every kind against all smoke jobs, `--kills N` of them (200), drawn from `--seed N` (0)
 plan        writes the rates of committed runs, by which plans estimate, and how far the estimates are from them

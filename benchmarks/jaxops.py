@@ -12,10 +12,7 @@ Array = Any
 
 
 class Jax:
-    """As `reproduce.models.ops.One` in training, for networks without running statistics; `key` is for dropout."""
-
-    def __init__(self, key: Array) -> None:
-        self.key = key
+    """As `reproduce.models.ops.One`, for networks without dropout and running statistics."""
 
     def conv(self, x: Array, p: Any, layer: str, stride: int = 1, padding: int = 0) -> Array:
         bias = p.get(f"{layer}.bias")
@@ -47,13 +44,3 @@ class Jax:
 
     def add(self, x: Array, y: Array) -> Array:
         return x + y
-
-    def dropout(self, x: Array, p: float) -> Array:
-        return self._dropped(x, x.shape, p)
-
-    def channel_dropout(self, x: Array, p: float) -> Array:
-        return self._dropped(x, (*x.shape[:2], 1, 1), p)
-
-    def _dropped(self, x: Array, shape: tuple[int, ...], p: float) -> Array:
-        self.key, now = jax.random.split(self.key)
-        return x * jax.random.bernoulli(now, 1 - p, shape) / (1 - p)

@@ -1,13 +1,15 @@
 """Ways to compute local steps on a GPU that the engine does not have, for `python -m benchmarks gpu`.
 
 Each trains clients from the engine's batches for a fixed number of SGD steps and gives their updates [clients, P]. All
-buffers lie on the device, and a counter there says which batch is next, so that a CUDA graph replays a step.
+buffers lie on the device, and a counter there says which batch is next, so that a CUDA graph replays a step. Dropout is
+left out, and so are running statistics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,18 +25,8 @@ RATE = 0.01
 Call = Callable[[], Any]
 
 
-class Plain(One):
-    """One model whose dropout draws from the device's own generator, as a graph can replay it."""
-
-    def dropout(self, x: Tensor, p: float) -> Tensor:
-        return F.dropout(x, p)
-
-    def channel_dropout(self, x: Tensor, p: float) -> Tensor:
-        return F.dropout2d(x, p)
-
-
-class Contiguous(Plain):
-    """The same with images that are not channels-last."""
+class Contiguous(One):
+    """One model on images that are not channels-last."""
 
     def images(self, x: Tensor) -> Tensor:
         return x
@@ -43,12 +35,8 @@ class Contiguous(Plain):
         return F.max_pool2d(x, size, stride, padding)
 
 
-class Grouped(Plain, Stacked):
-    """A stack of models: grouped convolutions, batched products."""
-
-
-class Unfolded(Grouped):
-    """The same with convolutions as batched products of unfolded images."""
+class Unfolded(Stacked):
+    """A stack of models with convolutions as batched products of unfolded images."""
 
     def conv(self, x: Tensor, p: Params, layer: str, stride: int = 1, padding: int = 0) -> Tensor:
         weight, bias = p[f"{layer}.weight"], p.get(f"{layer}.bias")  # [A, out, in, k, k]
@@ -114,7 +102,7 @@ def torch_way(
     clients: int,
     steps: int,
     precision: str,
-    ops: type[One] = Plain,
+    ops: type[One] = One,
     graph: bool = False,
     streams: int = 1,
     search: bool = False,
@@ -170,22 +158,21 @@ def jax_way(split: ClassificationSplit, clients: int, steps: int, precision: str
     plans = jnp.asarray(np.stack([split.plan(c, steps, 0, 0) for c in range(clients)]))  # [clients, steps, B]
     start = {name: jnp.asarray(t.cpu().numpy()) for name, t in layout.named(split.initial()).items()}
 
-    def loss(p: Any, where: Any, key: Any) -> Any:
+    def loss(p: Any, where: Any) -> Any:
         if precision == "bfloat16":
             p = jax.tree.map(lambda t: t.astype(jnp.bfloat16), p)
-        logits = layout.model.forward(Jax(key), p, x[where].astype(jax.tree.leaves(p)[0].dtype))
+        logits = layout.model.forward(Jax(), p, x[where].astype(jax.tree.leaves(p)[0].dtype))
         chances = jax.nn.log_softmax(logits.astype(jnp.float32))
         return -jnp.take_along_axis(chances, y[where][:, None], 1).mean()
 
-    def client(batches: Any, key: Any) -> Any:
-        def step(p: Any, now: Any) -> Any:
-            return jax.tree.map(lambda a, g: a - RATE * g, p, jax.grad(loss)(p, *now)), None
+    def client(batches: Any) -> Any:
+        def step(p: Any, where: Any) -> Any:
+            return jax.tree.map(lambda a, g: a - RATE * g, p, jax.grad(loss)(p, where)), None
 
-        end, _ = jax.lax.scan(step, start, (batches, jax.random.split(key, steps)))
+        end, _ = jax.lax.scan(step, start, batches)
         return jnp.concatenate([(end[name] - start[name]).ravel() for name in layout.names])
 
-    every = jax.vmap(client) if together else lambda plans, keys: jax.lax.map(lambda both: client(*both), (plans, keys))
-    keys, exact = jax.random.split(jax.random.key(0), clients), {"tf32": "tensorfloat32"}.get(precision, "float32")
-    with jax.default_matmul_precision(exact):
-        run = jax.jit(every).lower(plans, keys).compile()
-    return lambda: torch.from_numpy(np.array(jax.block_until_ready(run(plans, keys))))
+    every = jax.vmap(client) if together else partial(jax.lax.map, client)
+    with jax.default_matmul_precision("tensorfloat32" if precision == "tf32" else "float32"):
+        run = jax.jit(every).lower(plans).compile()
+    return lambda: torch.from_numpy(np.array(run(plans)))
