@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from benchmarks.naive import Module, naive_round
-from reproduce.clocks.blocks import blocks
 from reproduce.clocks.events import Events, Script
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
@@ -22,8 +21,14 @@ from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg import settings as declared
 from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
-from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.policies import (
+    AsySGPolicy,
+    DeFedAvgIIDPolicy,
+    DeFedAvgNIIDPolicy,
+    FavanoPolicy,
+    FedAvgPolicy,
+    FedBuffPolicy,
+)
 from reproduce.systems.schedule import Schedule
 from reproduce.systems.speeds import FASHION_MNIST
 
@@ -50,8 +55,8 @@ def schedules() -> None:
 def _through(timed: Schedule) -> tuple[int, float]:
     """(updates, peak memory when a tenth of them had been seen)"""
     count, early = 0, 0.0
-    for block in blocks(timed, 0, aggregations=UPDATES):
-        count += len(block.client)
+    for aggregation in timed.stream(0, aggregations=UPDATES):
+        count += len(aggregation.updates)
         if not early and count >= UPDATES / 10:
             early = _memory()
         if count >= UPDATES:
@@ -65,7 +70,7 @@ def _table1() -> tuple[int, int]:
         for e in panel.experiments:
             if e.labels["algorithm"] in runs.POLICIES:
                 timed = e.clock.schedule(e.system, e.problem.clients)  # type: ignore[attr-defined]
-                count += sum(len(b.client) for b in blocks(timed, 0, horizon=e.clock.horizon))
+                count += sum(len(a.updates) for a in timed.stream(0, horizon=e.clock.horizon))
                 cells += 1
     return cells, count
 

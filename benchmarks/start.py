@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.measure import seconds
-from reproduce.partitions.named import BalancedDirichlet, GroupedDirichlet
+from reproduce.partitions.dirichlet import BalancedDirichlet
+from reproduce.partitions.groups import GroupedDirichlet
 
 PLAN = """
 from reproduce.runs import costs, plan

@@ -21,7 +21,7 @@ from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
 from reproduce.models.model import Model
 from reproduce.papers.fiarse import settings as scales
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings
 

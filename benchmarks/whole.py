@@ -15,7 +15,7 @@ from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment
 from reproduce.models.declared import MLP, Softmax
 from reproduce.models.model import Model
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs.job import begin, finish
 from reproduce.settings import settings

@@ -15,7 +15,7 @@ from reproduce.data.batches import Batches, Shuffled
 from reproduce.models.declared import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
 from reproduce.models.model import Model
 from reproduce.models.sample import Sample
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 
 

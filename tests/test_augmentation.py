@@ -13,7 +13,7 @@ from reproduce.engine.requests import Train
 from reproduce.engine.stacking import Slot
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ConvNet, Softmax
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings
 

@@ -61,14 +61,9 @@ def test_every_module_that_could_change_a_number_is_in_a_digest_or_on_the_list()
 
 
 UNUSED = {
-    "models/alone.py": "for users: modules of their own; in the digests of what is trained with them",
-    "models/network.py": "likewise",
-    "models/proof.py": "likewise",
     "partitions/exported.py": "writes a partition; nothing is trained with it",
-    "partitions/named.py": "names that declarations import from here; their own modules are in the digests",
     "data/userdata.py": "a user's own data, for `play`; in the digests of what is trained on them",
     "data/userfiles.py": "reads them; likewise",
-    "systems/fedacs.py": "builds records, which are declared with their numbers",
 }
 """Modules of the rooms that no declared experiment uses."""
 
@@ -87,7 +82,7 @@ def test_helpers_that_are_only_imported_are_in_the_digest() -> None:
     files = {str(f.relative_to(PACKAGE)) for f in closure.files(frozenset({"reproduce.algorithms.fedagrac"}))}
     assert {"engine/rule.py", "algorithms/fedlin.py", "streams.py", "engine/trainer.py"} <= files
     assert {"engine/kernels/convnet.c", "engine/kernels/vectors.h", "data/embedded.py", "algorithms/base.py"} <= files
-    assert not {"algorithms/scaffold.py", "engine/cost.py", "clocks/events.py", "systems/arrivals.py"} & files
+    assert not {"algorithms/scaffold.py", "engine/cost.py", "clocks/events.py", "systems/policies.py"} & files
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.cost import estimate
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs import costs, plan, rates, results
 from reproduce.runs.rates import Kind

@@ -154,7 +154,7 @@ def test_catalogue_is_complete() -> None:
 def test_the_planner_needs_no_heavy_imports() -> None:
     code = (
         "import sys; from pathlib import Path; from reproduce.settings import Settings;"
-        "from reproduce.data import load;from reproduce.partitions import named;"
+        "from reproduce.data import load;from reproduce.partitions import labels;"
         "load.available('mnist', Settings(Path('none'), Path('none'), 'cpu', 1));"
         "print([m for m in ('torch', 'pandas', 'scipy', 'sklearn', 'PIL') if m in sys.modules])"
     )

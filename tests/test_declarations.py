@@ -17,11 +17,10 @@ from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fiarse import FIARSE
-from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.moon import Moon
+from reproduce.algorithms.narrower import HeteroFL
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.events import Events
-from reproduce.clocks.fingerprints import OtherFingerprints
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Shuffled
@@ -32,7 +31,9 @@ from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.engine.strategies import NAMED
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, ConvNet, FastText, NormConvNet, ResNet, Softmax
-from reproduce.partitions.named import IID, PartialOverlap, Shards
+from reproduce.papers.dynamic_init.variants import OtherFingerprints
+from reproduce.partitions.groups import PartialOverlap
+from reproduce.partitions.labels import IID, Shards
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs import plan
 from reproduce.runs.graphs import SOURCES
@@ -41,8 +42,7 @@ from reproduce.systems import System
 from reproduce.systems.capacity import SplitCapacity
 from reproduce.systems.link import PerClient as PerClientLink
 from reproduce.systems.membership import Alternating
-from reproduce.systems.policies_arrivals import DeFedAvgIIDPolicy
-from reproduce.systems.policies_drawn import FavanoPolicy
+from reproduce.systems.policies import DeFedAvgIIDPolicy, FavanoPolicy
 from reproduce.systems.speeds import FASHION_MNIST
 from reproduce.systems.work import PerClient, Steps
 

@@ -16,7 +16,7 @@ from reproduce.data.batches import Walk
 from reproduce.declare.artifact import Artifact, Curves, Doubt, Last, Measure, Reach, Window, no_panels
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.report import drawing, entries, formats, metrics, tables
 from reproduce.report.histories import Histories

@@ -18,12 +18,18 @@ from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import IID, TwoClasses
+from reproduce.partitions.labels import IID, TwoClasses
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
-from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.policies import (
+    AsySGPolicy,
+    DeFedAvgIIDPolicy,
+    DeFedAvgNIIDPolicy,
+    FavanoPolicy,
+    FedAvgPolicy,
+    FedBuffPolicy,
+)
 from reproduce.systems.schedule import Aggregation, Policy
 from reproduce.systems.speeds import Explicit, Pace
 

@@ -21,12 +21,11 @@ from reproduce.engine.requests import Evaluate
 from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ConvNet, Softmax
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
-from reproduce.systems.policies_arrivals import DeFedAvgIIDPolicy, FedBuffPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FedAvgPolicy
+from reproduce.systems.policies import DeFedAvgIIDPolicy, DeFedAvgNIIDPolicy, FedAvgPolicy, FedBuffPolicy
 from reproduce.systems.schedule import Policy, Schedule
 from reproduce.systems.speeds import Explicit, Pace
 

@@ -12,7 +12,8 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import CappedDirichlet, ClassPerClient
+from reproduce.partitions.dirichlet import CappedDirichlet
+from reproduce.partitions.labels import ClassPerClient
 from reproduce.problem import Classification
 from reproduce.streams import rng
 from reproduce.systems import System, link, work

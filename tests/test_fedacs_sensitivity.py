@@ -13,7 +13,6 @@ from runs import run
 from table_cells import render
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
-from reproduce.algorithms.drawn_twice import DrawnTwice
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import SCALES, Experiment, changed
@@ -21,7 +20,8 @@ from reproduce.papers import artifacts
 from reproduce.papers.fedacs import choices, measures, settings
 from reproduce.papers.fedacs import runs as declared
 from reproduce.papers.fedacs.artifacts import NAMES
-from reproduce.partitions.named import IID
+from reproduce.papers.fedacs.variants import DrawnTwice
+from reproduce.partitions.labels import IID
 from reproduce.problem import Quadratic
 from reproduce.report.histories import Histories
 from reproduce.runs import plan

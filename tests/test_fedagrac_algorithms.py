@@ -24,7 +24,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import CappedDirichlet
+from reproduce.partitions.dirichlet import CappedDirichlet
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import System

@@ -17,7 +17,8 @@ from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
 from reproduce.models.declared import Softmax
 from reproduce.papers.fedagrac import measures, runs, settings, theory
-from reproduce.partitions.named import CappedDirichlet, Head
+from reproduce.partitions.dirichlet import CappedDirichlet
+from reproduce.partitions.labels import Head
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.runs import plan

@@ -13,9 +13,7 @@ from torch import Tensor
 
 from reproduce.algorithms.base import DistinctClients, FedAvg, Participants, observe
 from reproduce.algorithms.fiarse import FIARSE, group, held, maskable, thresholds
-from reproduce.algorithms.heterofl import HeteroFL
-from reproduce.algorithms.scalefl import ScaleFL
-from reproduce.algorithms.submodel_choices import SteppedHeteroFL
+from reproduce.algorithms.narrower import HeteroFL, ScaleFL, positions
 from reproduce.algorithms.submodels import size_key
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
@@ -25,9 +23,9 @@ from reproduce.engine.rule import Rule
 from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.models.submodels import positions
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse import settings as scales
+from reproduce.papers.fiarse.variants import SteppedHeteroFL
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.streams import rng

@@ -16,9 +16,7 @@ from runs import run
 from torch import Tensor
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
-from reproduce.algorithms.fjord import FjORD
-from reproduce.algorithms.heterofl import HeteroFL
-from reproduce.algorithms.scalefl import ScaleFL
+from reproduce.algorithms.narrower import FjORD, HeteroFL, ScaleFL
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import GaussianClasses
@@ -29,7 +27,7 @@ from reproduce.errors import UserError
 from reproduce.models.declared import MLP, EarlyExits, Perceptron, ResNet
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse import settings as scales
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs import plan
 from reproduce.streams import rng

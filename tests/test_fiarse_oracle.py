@@ -19,7 +19,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.scheduler import Run
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import BalancedDirichlet
+from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.streams import rng

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE, held, thresholds
-from reproduce.algorithms.heterofl import HeteroFL
+from reproduce.algorithms.narrower import HeteroFL, positions
 from reproduce.algorithms.submodels import partial_average
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
@@ -25,7 +25,6 @@ from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
 from reproduce.models.ops import One
-from reproduce.models.submodels import positions
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse import settings as scales
 from reproduce.settings import settings

@@ -14,8 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE, group, held, maskable, thresholds
-from reproduce.algorithms.heterofl import HeteroFL
-from reproduce.algorithms.scalefl import ScaleFL
+from reproduce.algorithms.narrower import HeteroFL, ScaleFL
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits, Env

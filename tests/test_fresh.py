@@ -10,14 +10,12 @@ import pytest
 from runs import run
 
 from reproduce.algorithms.base import DistinctClients
-from reproduce.algorithms.heterofl import HeteroFL
-from reproduce.algorithms.submodel_choices import FirstWindow, SteppedHeteroFL
+from reproduce.algorithms.narrower import HeteroFL
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fiarse import runs
-from reproduce.papers.fiarse.cropped_tests import cropped
-from reproduce.partitions.named import BalancedDirichlet
-from reproduce.partitions.subset import FreshTests
+from reproduce.papers.fiarse.variants import FirstWindow, FreshTests, SteppedHeteroFL, cropped
+from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
 

@@ -19,7 +19,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.kernels import library
 from reproduce.errors import UserError
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.systems import Steps, System
 

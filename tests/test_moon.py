@@ -37,7 +37,7 @@ from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, Softmax
-from reproduce.partitions.named import TwoShard
+from reproduce.partitions.groups import TwoShard
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System

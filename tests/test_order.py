@@ -21,7 +21,7 @@ from reproduce.engine.strategies import NAMED, choose
 from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.models.declared import MLP, ConvNet, FastText, ResNet, Softmax
 from reproduce.models.model import Model
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.settings import settings
 

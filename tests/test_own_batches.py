@@ -20,7 +20,7 @@ from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
 from reproduce.models.declared import ImageNetResNet, NormConvNet, ResNet, Softmax
 from reproduce.models.model import Model
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs import plan
 from reproduce.settings import settings

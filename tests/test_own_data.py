@@ -20,7 +20,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
 from reproduce.models.declared import ConvNet, FastText, Softmax
 from reproduce.models.model import Model
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.systems import Steps, System
 

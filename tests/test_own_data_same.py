@@ -25,7 +25,8 @@ from reproduce.engine.client_split import ClientSplits
 from reproduce.errors import UserError
 from reproduce.models.declared import FastText, ResNet
 from reproduce.models.model import Model
-from reproduce.partitions.named import IID, BalancedDirichlet
+from reproduce.partitions.dirichlet import BalancedDirichlet
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System

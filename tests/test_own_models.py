@@ -24,7 +24,7 @@ from reproduce.models.graph import graph_of, kept
 from reproduce.models.lower import lowered
 from reproduce.models.model import Model
 from reproduce.models.network import Network
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs import training
 from reproduce.runs.graphs import SOURCES, networks

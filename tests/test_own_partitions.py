@@ -20,7 +20,7 @@ from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import Head
+from reproduce.partitions.labels import Head
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System

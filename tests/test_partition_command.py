@@ -16,7 +16,7 @@ from test_partition_file import digits, problem_of
 
 from reproduce.__main__ import main
 from reproduce.engine.client_split import ClientSplits
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.partitions.split import split
 from reproduce.report.partition import holdings
 from reproduce.settings import settings

@@ -23,7 +23,8 @@ from reproduce.engine.client_split import ClientSplits
 from reproduce.models.declared import ResNet, Softmax
 from reproduce.papers import artifacts
 from reproduce.partitions import exported
-from reproduce.partitions.named import IID, BalancedDirichlet, CappedDirichlet
+from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet
+from reproduce.partitions.labels import IID
 from reproduce.partitions.split import Split, split
 from reproduce.problem import Classification
 from reproduce.settings import settings

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from reproduce.partitions.named import BalancedDirichlet
+from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.partitions.split import split
 from reproduce.report import partition as report
 from reproduce.report.partition import counts

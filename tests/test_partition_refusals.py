@@ -11,24 +11,11 @@ from test_partitions import balanced, sizes
 from reproduce.declare.experiment import SCALES
 from reproduce.declare.values import foreign
 from reproduce.errors import UserError
-from reproduce.partitions import named as partitions_of_the_papers
+from reproduce.partitions import dirichlet, groups
 from reproduce.partitions.base import asked
-from reproduce.partitions.named import (
-    IID,
-    BalancedDirichlet,
-    CappedDirichlet,
-    ClassPerClient,
-    DirichletClass,
-    DirichletClient,
-    DistinctLabels,
-    GroupedDirichlet,
-    HalfLabels,
-    Head,
-    PartialOverlap,
-    Sharding,
-    TwoClasses,
-    TwoShard,
-)
+from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass, DirichletClient
+from reproduce.partitions.groups import DistinctLabels, GroupedDirichlet, HalfLabels, PartialOverlap, TwoShard
+from reproduce.partitions.labels import IID, ClassPerClient, Head, Sharding, TwoClasses
 from reproduce.problem import Classification
 from reproduce.runs import plan
 
@@ -114,5 +101,5 @@ DIRICHLET = (DirichletClass, DirichletClient, CappedDirichlet, BalancedDirichlet
 
 
 def test_all_dirichlet_partitions_are_known() -> None:
-    known = {cls for cls in vars(partitions_of_the_papers).values() if isinstance(cls, type)}
+    known = {cls for cls in (vars(dirichlet) | vars(groups)).values() if isinstance(cls, type)}
     assert {cls for cls in known if "Dirichlet" in cls.__name__} == set(DIRICHLET)

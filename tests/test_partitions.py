@@ -12,25 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reproduce.partitions.base import by_class
-from reproduce.partitions.named import (
-    IID,
-    BalancedDirichlet,
-    CappedDirichlet,
-    ClassPerClient,
-    DirichletClass,
-    DirichletClient,
+from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass, DirichletClient
+from reproduce.partitions.groups import (
     DistinctLabels,
     GroupedDirichlet,
     GroupedShares,
     HalfLabels,
     PartialOverlap,
-    Sharding,
-    Shards,
-    ShuffledBlocks,
-    TwoClasses,
     TwoShard,
     label_groups,
 )
+from reproduce.partitions.labels import IID, ClassPerClient, Sharding, Shards, ShuffledBlocks, TwoClasses
 
 
 def balanced(classes: int, each: int) -> np.ndarray:

@@ -22,15 +22,15 @@ from reproduce.__main__ import main
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.calibration import Calibrated
-from reproduce.algorithms.distilled import DistilledFedACG, DistilledFedProx, DistilledScaffold
-from reproduce.algorithms.drawn_twice import DrawnTwice, FedACSDrawnTwice
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.narrower import Narrower
-from reproduce.algorithms.submodel_choices import FirstWindow, SteppedHeteroFL
 from reproduce.algorithms.submodels import Submodels
 from reproduce.declare import closure, experiment
 from reproduce.declare.experiment import PARTS, code
 from reproduce.errors import Stopped, UserError
+from reproduce.papers.dynamic_init.variants import DistilledFedACG, DistilledFedProx, DistilledScaffold
+from reproduce.papers.fedacs.variants import DrawnTwice, FedACSDrawnTwice
+from reproduce.papers.fiarse.variants import FirstWindow, SteppedHeteroFL
 from reproduce.play import match as matches
 from reproduce.play import play, shown, summary
 from reproduce.play.benchmarks import ALIASES, find, reason

@@ -19,7 +19,8 @@ from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, ConvNet, Softmax
 from reproduce.models.network import Network
-from reproduce.partitions.named import CappedDirichlet, DirichletClass, Shards
+from reproduce.partitions.dirichlet import CappedDirichlet, DirichletClass
+from reproduce.partitions.labels import Shards
 from reproduce.play import owndata, play, specs
 from reproduce.play.owndata import benchmarks, parse
 from reproduce.report.histories import Source, load

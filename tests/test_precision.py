@@ -24,7 +24,7 @@ from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, ConvNet, ResNet, Softmax
 from reproduce.models.model import Model
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.report.entries import scale_line
 from reproduce.report.histories import Source, load

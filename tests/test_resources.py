@@ -18,7 +18,7 @@ from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.machine import peak_memory
 from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs import job as train
 from reproduce.runs import results

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from reproduce import vision  # noqa: F401 (before transformers)
+from reproduce.algorithms.narrower import positions
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import TopicTokens
 from reproduce.engine.client_split import ClientSplits
@@ -24,7 +25,6 @@ from reproduce.engine.trainer import Trainer
 from reproduce.models.alone import Flops
 from reproduce.models.ops import One
 from reproduce.models.roberta import EarlyExitsRoBERTa, RoBERTa
-from reproduce.models.submodels import positions
 from reproduce.partitions.dirichlet import DirichletClass
 from reproduce.problem import Classification
 from reproduce.settings import Settings

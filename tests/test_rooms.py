@@ -9,8 +9,9 @@ from reproduce.declare import closure
 
 ROOMS = (
     ("errors", "streams", "text"),
-    ("files", "settings"),
+    ("files",),
     ("declare",),
+    ("settings",),
     ("store", "vision"),
     ("models",),
     ("data",),

@@ -29,7 +29,7 @@ from reproduce.engine.requests import Train, Trained
 from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, Softmax
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.systems import Steps, System
 from reproduce.systems.work import PerClient

@@ -25,7 +25,7 @@ from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import NormConvNet
-from reproduce.partitions.named import DirichletClass
+from reproduce.partitions.dirichlet import DirichletClass
 from reproduce.play.names import NAMES
 from reproduce.play.specs import parse
 from reproduce.problem import Classification
@@ -33,8 +33,7 @@ from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.link import PerClient as PerClientLink
 from reproduce.systems.membership import Alternating
-from reproduce.systems.policies_arrivals import FedBuffPolicy
-from reproduce.systems.policies_drawn import FavanoPolicy, FedAvgPolicy
+from reproduce.systems.policies import FavanoPolicy, FedAvgPolicy, FedBuffPolicy
 from reproduce.systems.speeds import Pace
 from reproduce.systems.work import PerClient, Steps
 

@@ -10,8 +10,14 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.policies import (
+    AsySGPolicy,
+    DeFedAvgIIDPolicy,
+    DeFedAvgNIIDPolicy,
+    FavanoPolicy,
+    FedAvgPolicy,
+    FedBuffPolicy,
+)
 from reproduce.systems.schedule import Aggregation, Policy, Schedule, Timeline
 from reproduce.systems.speeds import CIFAR10, FASHION_MNIST, Explicit, Pace, UniformSlowdown
 

@@ -9,15 +9,22 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 import event_loop
+import numpy as np
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from reproduce.clocks.blocks import Block, blocks
+from reproduce.clocks.events import Script
 from reproduce.declare.experiment import canonical
-from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
-from reproduce.systems.schedule import Aggregation, ClientJob, Schedule, Update
+from reproduce.systems.policies import (
+    AsySGPolicy,
+    DeFedAvgIIDPolicy,
+    DeFedAvgNIIDPolicy,
+    FavanoPolicy,
+    FedAvgPolicy,
+    FedBuffPolicy,
+)
+from reproduce.systems.schedule import ClientJob, Schedule
 from reproduce.systems.speeds import FASHION_MNIST, Explicit, Pace, UniformSlowdown
 
 OPTIONS: dict[type, dict[str, list]] = {
@@ -87,23 +94,19 @@ def test_schedules_are_those_of_an_independent_event_loop(timed: Schedule, seed:
     assert rows == event_loop.simulate(timed, seed, 30)
 
 
-@given(timed=schedules(), seed=st.integers(0, 1000), updates=st.integers(1, 40))
-def test_blocks_are_the_schedule(timed: Schedule, seed: int, updates: int) -> None:
-    """Also with so small blocks that many end within one instant, and with rounds that nobody delivers to."""
-    drawn = timed.simulate(seed, 30)
-    found = list(blocks(timed, seed, 30, updates=updates))
-    assert [a for b in found for a in objects(b)] == drawn
-    assert [s for b in found for s in b.staleness.tolist()] == [s for a in drawn for s in a.staleness]
-
-
-def objects(b: Block) -> list[Aggregation]:
-    """What a block says, as `Schedule.simulate` gives it."""
-    columns = (b.client, b.job, b.version, b.steps, b.start, b.end, b.arrival, b.weight)
-    rows = [Update(*values) for values in zip(*(c.tolist() for c in columns), strict=True)]
-    return [
-        Aggregation(b.index + t, time, tuple(rows[b.first[t] : b.first[t + 1]]))
-        for t, time in enumerate(b.time.tolist())
+@given(timed=schedules(), seed=st.integers(0, 1000))
+def test_scripts_are_the_schedule(timed: Schedule, seed: int) -> None:
+    """Also with rounds that nobody delivers to."""
+    drawn, script = timed.simulate(seed, 30), Script.of(timed, seed, 30, None)
+    assert script.time.tolist() == [a.time for a in drawn]
+    assert np.diff(script.first).tolist() == [len(a.updates) for a in drawn]
+    columns = (script.client, script.job, script.version, script.steps, script.weight)
+    updates = [u for a in drawn for u in a.updates]
+    assert [*zip(*(c.tolist() for c in columns), strict=True)] == [
+        (u.client, u.job, u.start_version, u.steps, u.weight) for u in updates
     ]
+    uses = [[a.index for a in drawn for u in a.updates if u.start_version == v] for v in range(31)]
+    assert script.last_use.tolist() == [max(found, default=-1) for found in uses]
 
 
 @given(timed=schedules(), seed=st.integers(0, 1000), horizon=st.integers(1, 60))

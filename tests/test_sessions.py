@@ -15,7 +15,6 @@ from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.distillation import Distillation
-from reproduce.algorithms.distilled import DistilledFedProx
 from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.moon import Moon
@@ -26,6 +25,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
+from reproduce.papers.dynamic_init.variants import DistilledFedProx
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating

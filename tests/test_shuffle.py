@@ -15,7 +15,7 @@ from reproduce.engine.kernels.shuffle import permuted
 from reproduce.engine.requests import Train
 from reproduce.engine.stacking import Plans, Slot
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.streams import Key

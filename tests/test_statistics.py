@@ -24,7 +24,7 @@ from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import NormConvNet
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System

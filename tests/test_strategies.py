@@ -15,7 +15,7 @@ from reproduce.engine.rule import Rule
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, ConvNet, ResNet, Softmax
 from reproduce.models.model import Model
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import Settings, settings
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import canonical
+from reproduce.papers.fedacs import settings
 from reproduce.streams import per_client, rng
-from reproduce.systems import FullCapacity, Reliable, System, fedacs, link, work
+from reproduce.systems import FullCapacity, Reliable, System, link, work
 from reproduce.systems.capacity import SplitCapacity
 from reproduce.systems.membership import Alternating, Rotation
 
@@ -95,20 +97,20 @@ def test_device_classes_speed_up_the_last_client() -> None:
 
 
 def test_static_system_of_fedacs() -> None:
-    system = fedacs.static()
+    system = settings.STATIC
     assert system.work.unit == "epochs"
     assert system.work.amounts(0, 0, 20).tolist() == list(range(1, 40, 2))
     assert system.link.failure(0, 0, 20) == pytest.approx(np.linspace(0.40, 0.02, 20), abs=1e-12)
-    reverse = fedacs.static(pairing="reverse").link.failure(0, 0, 20)
+    reverse = replace(settings.STATIC.link, pairing="reverse").failure(0, 0, 20)
     assert reverse == pytest.approx(np.linspace(0.02, 0.40, 20), abs=1e-12)
-    shuffled = fedacs.static(pairing="random").link
+    shuffled = replace(settings.STATIC.link, pairing="random")
     assert sorted(shuffled.failure(1, 0, 20)) == pytest.approx(np.linspace(0.02, 0.40, 20), abs=1e-12)
     assert (shuffled.failure(1, 0, 20) == shuffled.failure(1, 7, 20)).all()
     assert (shuffled.failure(1, 0, 20) != shuffled.failure(2, 0, 20)).any()
 
 
 def test_dynamic_system_of_fedacs() -> None:
-    system = fedacs.dynamic()
+    system = settings.DYNAMIC
     amounts = np.array([system.work.amounts(3, r, 20) for r in range(300)])
     failure = np.array([system.link.failure(3, r, 20) for r in range(300)])
     assert set(amounts[:, :10].ravel()) == set(range(1, 11))
@@ -122,27 +124,15 @@ def test_dynamic_system_of_fedacs() -> None:
 
 
 def test_figure_4_systems_of_fedacs() -> None:
-    middle = fedacs.figure4("heterogeneous")
+    middle = settings.FIG4_SYSTEMS["middle"]
     assert middle.work.amounts(0, 0, 30).tolist() == list(range(1, 31))
     assert middle.link.failure(0, 0, 30) == pytest.approx(0.30 - 0.01 * np.arange(30), abs=1e-12)
-    other = fedacs.figure4("heterogeneous", "reverse").link.failure(0, 0, 30)
+    other = replace(middle.link, pairing="reverse").failure(0, 0, 30)
     assert other == pytest.approx(0.01 * np.arange(1, 31), abs=1e-12)
-    left = fedacs.figure4("homogeneous")
-    assert set(left.work.amounts(0, 0, 30)) == {15}
-    assert set(left.link.failure(0, 0, 30)) == {0.2}
-    right = fedacs.figure4("time-varying")
+    right = settings.FIG4_SYSTEMS["right"]
     q = np.array([right.link.failure(0, r, 30) for r in range(200)])
     assert 0.2 <= q[:, :15].min() <= 0.21 < 0.39 <= q[:, :15].max() <= 0.4
     assert 0.0 <= q[:, 15:].min() <= 0.01 < 0.19 <= q[:, 15:].max() <= 0.2
-    with pytest.raises(ValueError, match="panels"):
-        fedacs.figure4("right")
-
-
-def test_plane_of_fedacs() -> None:
-    assert fedacs.plane().work.amounts(0, 0, 3).tolist() == [4, 5, 12]
-    assert 1 - fedacs.plane().link.failure(0, 0, 3) == pytest.approx([0.95, 0.40, 0.60])
-    assert set(fedacs.plane(equal_work=True).work.amounts(0, 0, 3)) == {5}
-    assert fedacs.plane(equal_links=True).link.arrived(0, 0, 3).all()
 
 
 def test_links_lose_as_often_as_they_say() -> None:
@@ -207,7 +197,7 @@ def test_groups_alternate() -> None:
 
 
 def test_systems_can_be_declared() -> None:
-    declared = [System(), fedacs.static(), fedacs.dynamic(), System(capacity=SplitCapacity((1.0, 0.5)))]
+    declared = [System(), settings.STATIC, settings.DYNAMIC, System(capacity=SplitCapacity((1.0, 0.5)))]
     assert len({hash(system) for system in declared}) == len(declared)
     assert System() == System()
     assert canonical(System())["work"] == {"type": "Steps", "k": 1}

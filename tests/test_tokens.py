@@ -25,7 +25,7 @@ from reproduce.engine.client_split import ClientSplits
 from reproduce.errors import MissingData, UserError
 from reproduce.models.declared import FastText
 from reproduce.models.roberta import RoBERTa
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import Settings
 

@@ -25,11 +25,11 @@ from reproduce.declare.experiment import Experiment
 from reproduce.declare.values import check_values
 from reproduce.errors import UserError
 from reproduce.models import declared
-from reproduce.partitions import named
+from reproduce.partitions import dirichlet, groups, labels
 from reproduce.play.names import NAMES
 from reproduce.problem import Classification, Quadratic
 from reproduce.systems import System, capacity, link, membership, speeds, work
-from reproduce.systems.policies_drawn import FavanoPolicy, FedAvgPolicy
+from reproduce.systems.policies import FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ INF, NAN = math.inf, math.nan
 PAIR = membership.Alternating(2, 2)
 POLICY = FedAvgPolicy(2)
 PACE = speeds.Pace(1.0, 0.1, 0.1)
-PROBLEM = Classification("digits", declared.Softmax(64, 10), named.IID(), 4, batches.Shuffled(8))
+PROBLEM = Classification("digits", declared.Softmax(64, 10), labels.IID(), 4, batches.Shuffled(8))
 QUADRATIC = Quadratic(2, 2)
 
 FAVANO, EVERY, GRID = FavanoPolicy(1), Events(POLICY, 3, every=1), Events(POLICY, 3, grid=1.0)
@@ -66,17 +66,17 @@ BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
     (POLICY, {"n": (0, 10**7), "selections": (((0, -1),),)}),
     (FAVANO, {"wait": (-1.0,)}),
     (System(), {"pace": (3.0,)}),
-    (named.DirichletClass(0.3), {"alpha": (0.0, -0.3, NAN, INF, True, "0.3", None, 1e308), "min_size": (-1,)}),
-    (named.DirichletClient(0.3), {"alpha": (0.0,)}),
-    (named.CappedDirichlet(0.3), {"alpha": (0.0,), "data_seed": (-1, 1.5, 2**32, "1")}),
-    (named.BalancedDirichlet(0.3), {"alpha": (0.0,), "data_seed": (-1,)}),
-    (named.GroupedShares(0.3), {"alpha": (0.0,), "overlap": (1.0,), "min_size": (-1,)}),
-    (named.ShuffledBlocks(), {"data_seed": (-1,)}),
-    (named.Sharding(), {"per_client": (0,), "data_seed": (-1,)}),
-    (named.Shards(), {"per_client": (0,)}),
-    (named.ClassPerClient(), {"order": ("mod",)}),
-    (named.Head(named.IID(), 0.5), {"share": (0, 1.5)}),
-    (named.TwoShard(), {"batched": (2,)}),
+    (dirichlet.DirichletClass(0.3), {"alpha": (0.0, -0.3, NAN, INF, True, "0.3", None, 1e308), "min_size": (-1,)}),
+    (dirichlet.DirichletClient(0.3), {"alpha": (0.0,)}),
+    (dirichlet.CappedDirichlet(0.3), {"alpha": (0.0,), "data_seed": (-1, 1.5, 2**32, "1")}),
+    (dirichlet.BalancedDirichlet(0.3), {"alpha": (0.0,), "data_seed": (-1,)}),
+    (groups.GroupedShares(0.3), {"alpha": (0.0,), "overlap": (1.0,), "min_size": (-1,)}),
+    (labels.ShuffledBlocks(), {"data_seed": (-1,)}),
+    (labels.Sharding(), {"per_client": (0,), "data_seed": (-1,)}),
+    (labels.Shards(), {"per_client": (0,)}),
+    (labels.ClassPerClient(), {"order": ("mod",)}),
+    (labels.Head(labels.IID(), 0.5), {"share": (0, 1.5)}),
+    (groups.TwoShard(), {"batched": (2,)}),
     *((cls(8), {"size": (0,)}) for cls in (batches.Shuffled, batches.Walk, batches.Cyclic, batches.WithReplacement)),
     (FedAvg(), {"lr": (0.0, -1.0, INF, NAN, 10**400, True), "server_lr": (0.0,), "momentum": (1.0, -0.1)}),
     (FedAvg(), {"participation": (WeightedDraws(0), DistinctClients(0))}),

@@ -21,7 +21,7 @@ from reproduce.errors import MissingData, UserError
 from reproduce.models import weights
 from reproduce.models.declared import ImageNetResNet
 from reproduce.models.roberta import RoBERTa
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import Settings
 

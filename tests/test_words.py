@@ -17,7 +17,8 @@ from reproduce.papers import PAPERS, artifacts
 from reproduce.papers.coverage import COUNTS, coverage, coverage_table, total
 from reproduce.papers.described import settings_table, short
 from reproduce.papers.fedacs.settings import SMALL_FASHION
-from reproduce.partitions.named import CappedDirichlet, Head
+from reproduce.partitions.dirichlet import CappedDirichlet
+from reproduce.partitions.labels import Head
 from reproduce.runs import plan
 from reproduce.verdicts import scoreboard
 

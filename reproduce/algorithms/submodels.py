@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Participants, RoundContext, State, Tensor, record
-from reproduce.algorithms.exploration import packed, step
 from reproduce.declare.values import Fraction, Share
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.rule import Rule
@@ -25,7 +25,7 @@ class Submodels(FedAvg):
 
     sweep: further sizes that are evaluated at the end of the run.
     betas: of AdamW, which is the clients' optimiser then; () is SGD.
-    explore: "shares" records in every round which weights the submodels reach (`exploration.step`); "masks" besides the
+    explore: "shares" records in every round which weights the submodels reach (`explored`); "masks" besides the
         model before the round (`weight`) and what the sizes hold of it (`mask`, 0 or 1), number by number: for toys.
 
     Recorded are, per size, `accuracy` on the whole test set and `local_accuracy`, the mean over the clients of that
@@ -69,7 +69,7 @@ class Submodels(FedAvg):
         gamma = self.capacity(env)[cohort.ids[now.arrived[cohort.ids]]]
         present = [int((gamma == size).sum()) for size in sizes]
         memory = state.setdefault("exploration", {})
-        for metric, i, value in step(memory, list(map(packed, masks)), len(masks[0]), present):
+        for metric, i, value in explored(memory, list(map(packed, masks)), len(masks[0]), present):
             record(state, now.round, metric, value, "" if i is None else size_key(sizes[i]))
         if self.explore == "masks":
             for size, mask in zip(sizes, masks, strict=True):
@@ -114,3 +114,50 @@ def partial_average(x: Tensor, total: Tensor, count: Tensor, server_lr: float) -
     the sign of Algorithm 1, line 13 - the display in Sec. 3 has the opposite one).
     """
     return (x + server_lr * total / count.clamp(min=1)).where(count > 0, x)
+
+
+# --- which weights submodels reach: the metrics of Figs. 7 and 8 (App. D.4, without definitions) ----------------------
+
+Bits = NDArray[np.uint8]
+
+
+def packed(mask: Any) -> Bits:
+    """A boolean tensor [D] in D / 8 bytes."""
+    return np.packbits(mask.cpu().numpy())
+
+
+def count(bits: Bits) -> int:
+    """How many coordinates are in a set."""
+    return int(np.bitwise_count(bits).sum())
+
+
+def explored(
+    memory: dict[str, Any], masks: Sequence[Bits], coordinates: int, present: Sequence[int]
+) -> Iterator[tuple[str, int | None, float]]:
+    """The metrics of a round as (metric, position of the size or None, value).
+
+    memory: of the rounds before, empty at first; brought up to this one. masks: M_g(t), the coordinates of the submodel
+    of size g of the model before round t, the largest size first; coordinates: D, of which they are; present: how many
+    participants have each size.
+
+    explored    |union of M_g up to t| / D
+    replaced    1 - |M_g(t) and M_g(t - 1)| / |M_g(t)|, from the second round on
+    held        |M_g(t)|;  holders: participants of size g or more
+    unnested    coordinates of M_g(t) that the set of the next larger size does not have
+    untrained   1 - |union of the sets of all participants up to t| / D
+    """
+    before, union = memory.get("masks"), memory.get("explored", masks)
+    explored = [bits | old for bits, old in zip(masks, union, strict=True)]
+    trained = memory.get("trained", np.zeros_like(masks[0]))
+    for i, bits in enumerate(masks):
+        yield "explored", i, count(explored[i]) / coordinates
+        yield "held", i, count(bits)
+        yield "holders", i, sum(present[: i + 1])
+        if before:
+            yield "replaced", i, 1 - count(bits & before[i]) / max(count(bits), 1)
+        if i:
+            yield "unnested", i, count(bits & ~masks[i - 1])
+        if present[i]:
+            trained = trained | bits
+    yield "untrained", None, 1 - count(trained) / coordinates
+    memory.update(masks=list(masks), explored=explored, trained=trained)

@@ -8,6 +8,7 @@ are never trained. The history's `round` is the server's version, the number of 
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cache
@@ -17,13 +18,12 @@ import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
 from reproduce.algorithms.base import Env, Floats, State, Tensor, record
-from reproduce.clocks.blocks import blocks
 from reproduce.clocks.record import Target, diverged, measure
 from reproduce.clocks.step import step
 from reproduce.declare.values import Count, NonNegative, Positive, Whole
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems import Steps, System
-from reproduce.systems.policies_drawn import FavanoPolicy
+from reproduce.systems.policies import FavanoPolicy
 from reproduce.systems.schedule import Policy, Schedule, check_length
 
 Play = Generator[Any, Any, None]
@@ -191,13 +191,19 @@ class Script:
     @classmethod
     def of(cls, schedule: Schedule, seed: int, aggregations: int | None, horizon: float | None) -> Script:
         """The script of a run: what the schedule's `simulate` gives."""
-        drawn = list(blocks(schedule, seed, aggregations, horizon))
-        kinds = {"time": float, "client": int, "job": int, "version": int, "steps": int, "weight": float}
-        found = {k: np.concatenate([np.empty(0, kind), *(getattr(b, k) for b in drawn)]) for k, kind in kinds.items()}
-        counts = np.concatenate([np.empty(0, int), *(np.diff(b.first) for b in drawn)])
-        last_use = np.full(len(counts) + 1, -1, dtype=np.int64)
-        np.maximum.at(last_use, found["version"], np.repeat(np.arange(len(counts)), counts))
-        return cls(first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), last_use=last_use, **found)
+        kinds = {"time": "d", "first": "q", "client": "q", "job": "q", "version": "q", "steps": "q", "weight": "d"}
+        columns: dict[str, array[Any]] = {name: array(kind) for name, kind in kinds.items()}
+        last_use, kept = array("q", [-1]), [columns[n] for n in ("client", "job", "version", "steps", "weight")]
+        columns["first"].append(0)
+        for a in schedule.stream(seed, aggregations, horizon):
+            columns["time"].append(a.time)
+            for u in a.updates:
+                for column, value in zip(kept, (u.client, u.job, u.start_version, u.steps, u.weight), strict=True):
+                    column.append(value)
+                last_use[u.start_version] = a.index
+            columns["first"].append(len(columns["client"]))
+            last_use.append(-1)
+        return cls(**{name: np.array(column) for name, column in columns.items()}, last_use=np.array(last_use))
 
     def arrivals(self, index: int, starts: dict[int, Tensor], limit: int) -> Arrivals:
         """The updates of aggregation `index`, whose start versions are in `starts`."""

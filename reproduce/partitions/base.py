@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Protocol
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,27 @@ class Partition(Protocol):
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         """One array of positions in `labels` per client; the same for the same arguments on every machine."""
+
+
+@dataclass(frozen=True)
+class Over:
+    """A partition made of another, whose properties it has."""
+
+    partition: Any
+
+    @property
+    def shares_samples(self) -> bool:
+        return bool(getattr(self.partition, "shares_samples", False))
+
+    @property
+    def leaves_empty(self) -> bool:
+        return bool(getattr(self.partition, "leaves_empty", False))
+
+    @property
+    def data_seed(self) -> int | None:
+        """With one the split is the same for all seeds of runs."""
+        seed: int | None = getattr(self.partition, "data_seed", None)
+        return seed
 
 
 def stream(seed: int, *keys: int) -> np.random.Generator:

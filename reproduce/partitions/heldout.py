@@ -16,7 +16,7 @@ from reproduce.data.load import load, of_record
 from reproduce.data.sources import find_source
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
-from reproduce.partitions.subset import Over
+from reproduce.partitions.base import Over
 from reproduce.settings import settings
 from reproduce.streams import rng
 

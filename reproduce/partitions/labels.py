@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from reproduce.declare.values import Count, Indices, Labels, Seed
+from reproduce.declare.values import Count, Indices, Labels, Seed, Share
 from reproduce.errors import UserError
-from reproduce.partitions.base import TRAIN, by_class, drawn, evenly, joined, stream
+from reproduce.partitions.base import TRAIN, Over, by_class, drawn, evenly, joined, stream
 
 
 @dataclass(frozen=True)
@@ -138,3 +139,15 @@ class Sharding:
         for indices in lists:
             rng.shuffle(indices)
         return lists
+
+
+@dataclass(frozen=True)
+class Head(Over):
+    """The first `share` of every client's list of another partition, at least one sample: the same proportions of
+    clients and classes, up to chance, on less data (fedagrac, reduced scale)."""
+
+    share: Share
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        parts = self.partition.split(labels, clients, seed)
+        return [part[: max(1, math.ceil(self.share * len(part)))] for part in parts]

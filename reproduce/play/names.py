@@ -8,8 +8,14 @@ from typing import Any
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.report.names import found
-from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.policies import (
+    AsySGPolicy,
+    DeFedAvgIIDPolicy,
+    DeFedAvgNIIDPolicy,
+    FavanoPolicy,
+    FedAvgPolicy,
+    FedBuffPolicy,
+)
 from reproduce.systems.schedule import Policy
 
 POLICIES: Mapping[str, type[Policy]] = {

@@ -20,7 +20,7 @@ from reproduce.errors import UserError, unknown
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.models.model import Model
 from reproduce.models.network import Network
-from reproduce.partitions import named as partitions
+from reproduce.partitions import dirichlet, groups, labels
 from reproduce.play.benchmarks import Benchmark, find
 from reproduce.play.specs import called, checked, fields, network, owned
 from reproduce.problem import Classification
@@ -31,9 +31,10 @@ ROUNDS = {"smoke": 10, "reduced": 50, "paper": 200}
 """The plain benchmark: so many rounds by scale, in which all clients train so many epochs; samples are IID."""
 PARTITIONS: dict[str, Any] = {
     name: kind
-    for name, kind in vars(partitions).items()
-    if name in partitions.__all__ and hasattr(kind, "split") and dataclasses.is_dataclass(kind)
-} | {"Dirichlet": partitions.DirichletClass}
+    for module in (labels, dirichlet, groups)
+    for name, kind in vars(module).items()
+    if hasattr(kind, "split") and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+} | {"Dirichlet": dirichlet.DirichletClass}
 COLUMN = "column:"
 
 
@@ -171,7 +172,7 @@ def _plain(own: Own, scale: str) -> Benchmark:
     data = own.data
     assert data is not None
     filled = replace(
-        own, partition=own.partition or partitions.IID(), clients=own.clients or CLIENTS, model=own.model or small(data)
+        own, partition=own.partition or labels.IID(), clients=own.clients or CLIENTS, model=own.model or small(data)
     )
     with owned(own.name):
         problem = Classification(**filled.fields, batches=Shuffled(BATCH))

@@ -9,7 +9,7 @@ import numpy as np
 from reproduce.data.batches import Walk
 from reproduce.engine.client_split import ClassificationSplit
 from reproduce.models.declared import Softmax
-from reproduce.partitions.named import GroupedDirichlet
+from reproduce.partitions.groups import GroupedDirichlet
 from reproduce.problem import Classification
 from reproduce.streams import rng
 

@@ -18,7 +18,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.scheduler import Run
 from reproduce.models.declared import ConvNet
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs.job import begin, finish
 from reproduce.settings import settings

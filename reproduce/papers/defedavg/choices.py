@@ -13,7 +13,7 @@ from reproduce.models.declared import MLP, ConvNet, KaimingMLP
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
 from reproduce.partitions.heldout import validated
-from reproduce.partitions.named import Shards
+from reproduce.partitions.labels import Shards
 from reproduce.systems.speeds import UniformSlowdown
 
 JUDGE = "judged_by"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reproduce.clocks.blocks import blocks
 from reproduce.declare.artifact import Reach
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.artifacts import NAMES
@@ -43,7 +43,7 @@ def _whole_run(histories: Histories, run: Mapping[Any, Any]) -> float:
     e = histories.declared(**{c: run[c] for c in [*COLUMNS, "algorithm"]})
     clock: Any = e.clock
     schedule = clock.schedule(e.system, e.problem.clients)  # type: ignore[attr-defined]
-    return float(sum(len(b.time) for b in blocks(schedule, int(run["seed"]), clock.aggregations, clock.horizon)))
+    return float(sum(1 for _ in schedule.stream(int(run["seed"]), clock.aggregations, clock.horizon)))
 
 
 def _aims(histories: Histories) -> Iterator[tuple[pd.DataFrame, float, float]]:
@@ -171,8 +171,8 @@ def seconds(histories: Histories, aggregations: int) -> pd.DataFrame:
     rows = [(s.dataset, "", "none", -1, "parameter_count", float(s.problem.model.parameters)) for s in settings.PAPER]
     for setting, name, n, schedule in runs.schedules():
         for seed in settings.SEEDS:
-            *_, drawn = blocks(schedule, seed, aggregations)
-            value = float(drawn.time[-1]) / aggregations
+            (last,) = deque(schedule.stream(seed, aggregations), maxlen=1)
+            value = float(last.time) / aggregations
             rows.append((setting.dataset, str(n), name, seed, "mean_seconds_per_aggregation", value))
     return pd.DataFrame(rows, columns=["dataset", "n", "algorithm", "seed", "metric", "value"])
 

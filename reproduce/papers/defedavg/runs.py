@@ -13,10 +13,16 @@ from reproduce.clocks.record import Target
 from reproduce.declare.experiment import PACKAGE, Experiment, Label, Panel, changed
 from reproduce.papers.defedavg import settings
 from reproduce.papers.defedavg.settings import ClockSetting, Pair
-from reproduce.partitions.named import IID, TwoClasses
+from reproduce.partitions.labels import IID, TwoClasses
 from reproduce.systems import Steps, System
-from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.policies import (
+    AsySGPolicy,
+    DeFedAvgIIDPolicy,
+    DeFedAvgNIIDPolicy,
+    FavanoPolicy,
+    FedAvgPolicy,
+    FedBuffPolicy,
+)
 from reproduce.systems.schedule import Policy, Schedule, Timeline
 from reproduce.systems.speeds import Explicit, Pace
 

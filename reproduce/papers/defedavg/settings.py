@@ -13,10 +13,9 @@ from reproduce.data.batches import WithReplacement
 from reproduce.data.embedded import GaussianClasses
 from reproduce.models.declared import MLP, ConvNet, Softmax
 from reproduce.models.model import Model
-from reproduce.partitions.named import IID
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
-from reproduce.systems.policies_arrivals import DeFedAvgIIDPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FedAvgPolicy
+from reproduce.systems.policies import DeFedAvgIIDPolicy, DeFedAvgNIIDPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Policy
 from reproduce.systems.speeds import CIFAR10, FASHION_MNIST, Pace
 

@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from reproduce.algorithms.distilled import DistilledFedACG, DistilledFedProx, DistilledScaffold
 from reproduce.algorithms.scaffold import Scaffold
-from reproduce.clocks.fingerprints import OtherFingerprints
 from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.models.declared import NormConvNet
 from reproduce.papers.dynamic_init import runs
 from reproduce.papers.dynamic_init.settings import FASHION, FEW, GAUSSIAN, SCALES, SessionData, SessionScale
+from reproduce.papers.dynamic_init.variants import (
+    DistilledFedACG,
+    DistilledFedProx,
+    DistilledScaffold,
+    OtherFingerprints,
+)
 from reproduce.partitions.groups import GroupedShares, label_groups
 from reproduce.systems import Epochs
 from reproduce.systems.link import Same

@@ -9,11 +9,12 @@ from typing import Any
 
 from reproduce.algorithms.base import WeightedDraws
 from reproduce.algorithms.calibration import Calibration
-from reproduce.algorithms.drawn_twice import DrawnTwice, FedACSDrawnTwice
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.declare.experiment import Experiment, Label, Panel, changed
 from reproduce.papers.fedacs import runs, settings
-from reproduce.partitions.named import ClassPerClient, DirichletClass, DirichletClient
+from reproduce.papers.fedacs.variants import DrawnTwice, FedACSDrawnTwice
+from reproduce.partitions.dirichlet import DirichletClass, DirichletClient
+from reproduce.partitions.labels import ClassPerClient
 from reproduce.streams import rng
 from reproduce.systems import System, link, work
 

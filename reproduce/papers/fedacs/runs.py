@@ -21,10 +21,10 @@ from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment, Label, Panel
 from reproduce.papers.fedacs import settings
 from reproduce.papers.fedacs.settings import Alpha, NetworkSetting, Toy
-from reproduce.partitions.named import ClassPerClient, DirichletClass
+from reproduce.partitions.dirichlet import DirichletClass
+from reproduce.partitions.labels import ClassPerClient
 from reproduce.problem import Classification
 from reproduce.systems import System, work
-from reproduce.systems import fedacs as systems
 
 ALGORITHMS = ("fedacs", "fedavg", "ca_fedavg", "fedvarp", "fednova", "fedau", "os")
 CALIBRATED = ("fedacs", "ca_fedavg", "fedvarp")
@@ -158,7 +158,7 @@ def experiment(setting: NetworkSetting, system: str, alpha: Alpha, name: str, al
 
 def _system(name: str, clients: int) -> System:
     """The systems of appendix I.3.1; small steps for the four clients of the smoke scale."""
-    found = {"static": systems.static(), "dynamic": systems.dynamic()}[name]
+    found = {"static": settings.STATIC, "dynamic": settings.DYNAMIC}[name]
     if clients == 20:
         return found
     return replace(found, work=work.Halves((1, 2), (12, 16)) if name == "dynamic" else work.Linear(1, 6))

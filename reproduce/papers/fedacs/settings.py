@@ -11,8 +11,7 @@ from reproduce.data.embedded import ImageBlobs
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.models.model import Model
 from reproduce.problem import Quadratic
-from reproduce.systems import System
-from reproduce.systems import fedacs as systems
+from reproduce.systems import System, link, work
 
 # ---- quadratics
 
@@ -44,18 +43,28 @@ TOYS = {"paper": PAPER_TOYS, "reduced": PAPER_TOYS, "smoke": {"fig4": SMALL, "fi
 """Reduced equals paper scale, these runs are cheap."""
 RATES = {"fig4": 0.001, "fig7": 0.002, "plane": 0.02}
 
+STATIC = System(work.Linear(1, 2), link.StaticLink(0.60, 0.02))
+"""T_m = 1, 3, 5, ... epochs and success probabilities 0.60, 0.62, ... (appendix I.3.1); 20 clients or fewer."""
+DYNAMIC = System(work.Halves(), link.Halves())
+"""Slow clients with bad links in the first half, fast ones with good links in the second, redrawn every round."""
 FIG4_SYSTEMS: Mapping[str, System] = {
-    "left": systems.figure4("homogeneous"),
-    "middle": systems.figure4("heterogeneous"),
-    "right": systems.figure4("time-varying"),
+    "left": System(work.Steps(15), link.Same(0.2)),
+    "middle": System(work.Linear(1, 1, "steps"), link.StaticLink(0.70, 0.01)),
+    "right": System(work.Halves(unit="steps"), link.Halves((0.2, 0.4), (0.0, 0.2))),
 }
-FIG7_SYSTEMS: Mapping[str, System] = {"static": systems.static("steps"), "dynamic": systems.dynamic("steps")}
+"""30 clients: homogeneous, heterogeneous, time-varying."""
+FIG7_SYSTEMS: Mapping[str, System] = {
+    "static": replace(STATIC, work=work.Linear(1, 2, "steps")),
+    "dynamic": replace(DYNAMIC, work=work.Halves(unit="steps")),
+}
 """The systems of appendix I.3.1, with T_m counted in local steps."""
+UNEQUAL_WORK, UNEQUAL_LINKS = work.PerClient((4, 5, 12)), link.PerClient((0.05, 0.60, 0.40))
 PLANE_SYSTEMS: Mapping[str, System] = {
-    "toy2d": systems.plane(),
-    "toy2d_comm_only": systems.plane(equal_work=True),
-    "toy2d_comp_only": systems.plane(equal_links=True),
+    "toy2d": System(UNEQUAL_WORK, UNEQUAL_LINKS),
+    "toy2d_comm_only": System(work.Steps(5), UNEQUAL_LINKS),
+    "toy2d_comp_only": System(UNEQUAL_WORK, link.Reliable()),
 }
+"""Three clients in the plane: both biases, that of communication alone, that of computation alone."""
 
 # ---- networks
 

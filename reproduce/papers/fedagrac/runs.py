@@ -16,7 +16,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.papers.fedagrac import settings, theory
 from reproduce.papers.fedagrac.settings import COMMON, Comparison, LocalSteps, Orientation
-from reproduce.partitions.named import Head, ShuffledBlocks
+from reproduce.partitions.labels import Head, ShuffledBlocks
 from reproduce.problem import Classification
 from reproduce.systems import System
 from reproduce.systems.work import DEVICES, DeviceClasses, Mode, PerClient, Steps, Uniform, Work

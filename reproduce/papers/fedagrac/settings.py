@@ -10,7 +10,8 @@ from reproduce.data.batches import Cyclic
 from reproduce.data.embedded import GaussianClasses, ImageBlobs
 from reproduce.models.declared import MLP, VGG19, AlexNet, ConvNet, Softmax
 from reproduce.models.model import Model
-from reproduce.partitions.named import CappedDirichlet, Head, Sharding
+from reproduce.partitions.dirichlet import CappedDirichlet
+from reproduce.partitions.labels import Head, Sharding
 from reproduce.problem import Classification
 from reproduce.systems.work import DEVICE_RATIOS, Gaussian, Mode, Steps, Uniform, Work
 

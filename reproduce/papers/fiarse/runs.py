@@ -9,19 +9,15 @@ from typing import Any, NamedTuple
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE
-from reproduce.algorithms.fjord import FjORD
-from reproduce.algorithms.heterofl import HeteroFL
-from reproduce.algorithms.scalefl import ScaleFL
-from reproduce.algorithms.submodel_choices import FirstWindow, SteppedHeteroFL
+from reproduce.algorithms.narrower import FjORD, HeteroFL, ScaleFL
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.models.declared import FlooredResNet, MaskedResNet, Perceptron
-from reproduce.papers.fiarse.cropped_tests import CroppedTests
 from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
-from reproduce.partitions.named import IID
-from reproduce.partitions.subset import FreshTests
+from reproduce.papers.fiarse.variants import CroppedTests, FirstWindow, FreshTests, SteppedHeteroFL
+from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, Steps, System
 from reproduce.systems.capacity import SplitCapacity

@@ -15,7 +15,7 @@ from reproduce.data.tokens import BytePairs
 from reproduce.models.declared import ResNet
 from reproduce.models.model import Model
 from reproduce.models.roberta import RoBERTa
-from reproduce.partitions.named import BalancedDirichlet, CappedDirichlet
+from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, Steps
 from reproduce.systems.work import Work

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Participants, Play, RoundContext, State, WeightedDraws
+from reproduce.algorithms.base import Env, FedAvg, Floats, Participants, Play, RoundContext, State, WeightedDraws
 from reproduce.algorithms.fedacs import FedACS
 from reproduce.engine.requests import Request, Trained
 from reproduce.streams import rng
@@ -20,8 +19,6 @@ APART = 10**6
 class DrawnTwice(FedAvg):
     """A client that is drawn n_m times trains n_m times, on batches of its own each time, and the link of each of its
     updates is drawn alone; they weigh 1 / k each."""
-
-    names: ClassVar[Names] = {}  # of no benchmark, like the next
 
     def round(self, env: Env, state: State, now: RoundContext) -> Play:
         assert isinstance(self.participation, WeightedDraws)
@@ -49,5 +46,3 @@ class DrawnTwice(FedAvg):
 @dataclass(frozen=True)
 class FedACSDrawnTwice(DrawnTwice, FedACS):
     """The same for FedACS."""
-
-    names: ClassVar[Names] = {}
