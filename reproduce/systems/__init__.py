@@ -3,7 +3,7 @@
     System  = work (how much each client does per round), link (whose update is lost), capacity (how large a model fits)
               and pace (the seconds that it takes)
     `membership`  who takes part in which session
-    `schedule`    who trains when, simulated from the pace and a policy (`policies_drawn`, `policies_arrivals`)
+    `schedule`    who trains when, simulated from the pace and a policy (`policies`)
 
 All are frozen values; nothing here knows about models or data.
 """
