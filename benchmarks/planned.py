@@ -8,10 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from reproduce.engine.cost import estimate
 from reproduce.engine.hardware import machine
 from reproduce.runs import costs, plan, rates, results
-from reproduce.runs.rates import Kind
+from reproduce.runs.rates import Kind, estimate
 
 LEAST = 30.0
 """Seconds of a job from which on its estimate is judged: shorter ones are mostly the start of a process."""

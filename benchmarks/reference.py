@@ -9,11 +9,11 @@ import torch
 
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.device_data import DeviceData
-from reproduce.engine.inner import drawn
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
 from reproduce.engine.rule import EPSILON, Exits
 from reproduce.engine.stacking import Chunk, Slot
+from reproduce.engine.terms import drawn
 from reproduce.models.ops import One
 from reproduce.streams import rng
 

@@ -82,7 +82,7 @@ def test_helpers_that_are_only_imported_are_in_the_digest() -> None:
     files = {str(f.relative_to(PACKAGE)) for f in closure.files(frozenset({"reproduce.algorithms.fedagrac"}))}
     assert {"engine/rule.py", "algorithms/fedlin.py", "streams.py", "engine/trainer.py"} <= files
     assert {"engine/kernels/convnet.c", "engine/kernels/vectors.h", "data/embedded.py", "algorithms/base.py"} <= files
-    assert not {"algorithms/scaffold.py", "engine/cost.py", "clocks/events.py", "systems/policies.py"} & files
+    assert not {"algorithms/scaffold.py", "runs/rates.py", "clocks/events.py", "systems/policies.py"} & files
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def digests(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
         ("engine/kernels/softmax.c", "#include", "#define CONSTANT 2\n#include", "fedacs/fig7-static", ""),
         ("clocks/events.py", "EPSILON = 1e-9", "EPSILON = 1e-8", "defedavg/fashion-mnist-iid-n10", "fedagrac/fig1"),
         ("streams.py", "WORD = 2**32", "WORD = 2**31", "dynamic_init/mnist-n10-o00-a03", ""),
-        ("engine/cost.py", "return bool(", "return 2 * bool(", "", "fedagrac/fig1"),
+        ("runs/rates.py", "return bool(", "return 2 * bool(", "", "fedagrac/fig1"),
         ("report/metrics.py", "import numpy as np", "import cmath\nimport numpy as np", "", "fedagrac/fig1"),
         ("engine/rule.py", '"""The local rule', '"""THE LOCAL RULE', "", "fedagrac/fig1"),
         (

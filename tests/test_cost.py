@@ -14,12 +14,11 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
-from reproduce.engine.cost import estimate
 from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs import costs, plan, rates, results
-from reproduce.runs.rates import Kind
+from reproduce.runs.rates import Kind, estimate
 from reproduce.settings import Settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps

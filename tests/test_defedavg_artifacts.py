@@ -15,7 +15,6 @@ import pytest
 from reproduce.clocks.events import Events
 from reproduce.declare.artifact import function
 from reproduce.declare.experiment import PACKAGE, SCALES, changed
-from reproduce.engine.cost import estimate
 from reproduce.papers.defedavg import choices, measures, runs, settings
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
 from reproduce.partitions.heldout import validated
@@ -23,6 +22,7 @@ from reproduce.report import drawing, figures, metrics
 from reproduce.report.histories import Histories, Source, load
 from reproduce.runs import plan
 from reproduce.runs.job import train_job
+from reproduce.runs.rates import estimate
 from reproduce.verdicts.claims import claims_files
 from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.verdict import evaluate

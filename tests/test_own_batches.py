@@ -15,15 +15,12 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Batches, Cyclic, Fixed, Indices, Shuffled, Walk, WithReplacement
 from reproduce.data.embedded import ImageBlobs
 from reproduce.declare.experiment import SCALES, Experiment
-from reproduce.engine.client_split import ClientSplits
-from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
 from reproduce.models.declared import ImageNetResNet, NormConvNet, ResNet, Softmax
 from reproduce.models.model import Model
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs import plan
-from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.work import Epochs
 
@@ -124,36 +121,10 @@ def test_a_client_whose_last_sample_is_alone_is_named_before_any_training(model:
         alone(model, cls(6), 3)
 
 
-def test_a_plan_of_a_users_own_that_leaves_one_alone_is_named() -> None:
-    PLANS["it"] = lambda mine, steps, size: np.where(np.arange(size) > 0, -1, first(mine, steps, size))
-    with pytest.raises(UserError, match=r"client 0 .* leave one of them alone"):
-        alone(RUNNING, Own(9))
-
-
 @pytest.mark.parametrize("cls", ALL)
 def test_two_samples_or_two_pixels_are_enough(cls: Any) -> None:
     for model, size in ((RUNNING, 9), (STATIC, 9), (LARGER, 19)):
         assert alone(model, cls(size))["status"] == "ok"
-
-
-@pytest.mark.parametrize(("test", "size"), [(25, 8), (24, 1), (1, 8)])
-def test_a_test_sample_alone_is_named_before_any_training(test: int, size: int) -> None:
-    with pytest.raises(UserError, match=f"{test} samples in evaluation batches of {size} leave one alone"):
-        alone(STATIC, Shuffled(10), test=test, size=size)
-    for model in (RUNNING, LARGER):  # whose statistics are running, or of several pixels
-        assert alone(model, Shuffled(10), test=test, size=size)["status"] == "ok"
-
-
-def test_a_gradient_of_one_sample_alone_is_named() -> None:
-    data = ImageBlobs(4, 8, 20, 20, 9.0, 0, 3)
-    for model, batch in ((STATIC, 1), (STATIC, 2), (LARGER, 1), (RUNNING, 1)):
-        task: Any = ClientSplits(settings()).get(Classification(data, model, IID(), 2, Shuffled(10)), 0)
-        request = Gradient(np.arange(2), task.initial(), 0, batch)
-        if (model, batch) == (STATIC, 1):
-            with pytest.raises(UserError, match="no gradient of a single sample goes through layer4"):
-                task.gradients(request)
-        else:
-            assert task.gradients(request).isfinite().all()
 
 
 def test_no_declared_network_is_left_with_one_sample() -> None:

@@ -16,7 +16,7 @@ from runs import run
 
 from reproduce.declare import closure
 from reproduce.declare.apart import forked
-from reproduce.errors import OwnCodeError, UserError
+from reproduce.errors import OwnCodeError
 from reproduce.play import play, shown
 from reproduce.play.benchmarks import find
 from reproduce.play.match import Match
@@ -90,25 +90,11 @@ def test_an_algorithm_that_is_another_to_the_last_digit_is_named() -> None:
     assert any("habits:FedÄλ gives the numbers of fedavg" in note for note in shown.notes(match))
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("FedAvg.aggregate = lambda *rest: None", "FedAvg.aggregate"),
-        ("import reproduce.streams\nreproduce.streams.WORD = 7", "reproduce.streams.WORD"),
-        ("import torch\ntorch.set_default_dtype(torch.float64)", ""),
-    ],
-)
-def test_a_module_that_changes_the_package_is_refused_and_settings_are_put_back(
-    folder: Path, code: str, said: str
-) -> None:
+def test_settings_that_a_module_changes_are_put_back(folder: Path) -> None:
     before = models("Same")
-    base = "from reproduce.algorithms.base import FedAvg\n"
-    (folder / "patching.py").write_text(f"{base}{code}\nclass A(FedAvg): pass\n")
-    if said:
-        with pytest.raises(UserError, match=f"patching.py cannot be used: it exchanges {said} of this package"):
-            parse("patching:A")
-    else:
-        parse("patching:A")
+    code = "import torch\nfrom reproduce.algorithms.base import FedAvg\ntorch.set_default_dtype(torch.float64)\n"
+    (folder / "setting.py").write_text(f"{code}class A(FedAvg): pass\n")
+    parse("setting:A")
     assert models("Same") == before
     assert torch.get_default_dtype() == torch.float32
 

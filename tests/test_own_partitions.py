@@ -218,19 +218,6 @@ def test_global_generators_split_by_the_seed_of_the_run_and_are_as_before() -> N
     assert not all(map(np.array_equal, zero.indices, one.indices))
 
 
-def test_a_split_that_ignores_its_seed_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    def fixed(labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
-        return fair(labels, clients, 0)
-
-    split(fixed, seeds=(0, 0))
-    split(fair, seeds=(0, 1, 2))
-    split(fixed, Fixed0, seeds=(0, 1, 2))
-    assert capsys.readouterr().err == ""
-    split(fixed, seeds=(5, 6, 7))
-    said = "the partition Own is the same for the seeds 5 and 6: use its `seed`, or declare a `data_seed`\n"
-    assert capsys.readouterr().err == said
-
-
 def test_the_split_is_part_of_what_a_checkpoint_is_of() -> None:
     """Another process may order a set of words otherwise: it does not go on with what this one began."""
     one, two = (split(given)[0].device_data.checksums for given in (fair, lambda y, c, s: fair(y, c, s)[::-1]))

@@ -1,4 +1,4 @@
-"""The bar of a job: its rounds, and how near a target is."""
+"""The bar of a job: its rounds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from reproduce.clocks.record import Target
 from reproduce.engine.progress import Progress
 
 
-def run(length: int, done: bool = False, until: Any = None, **state: Any) -> Any:
-    clock = SimpleNamespace(length=lambda experiment: length, until=until)
+def run(length: int, done: bool = False, **state: Any) -> Any:
+    clock = SimpleNamespace(length=lambda experiment: length)
     return SimpleNamespace(experiment=SimpleNamespace(clock=clock), state=state, done=done)
 
 
@@ -36,26 +35,3 @@ def test_a_long_name_leaves_room_for_the_bar(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert Progress(name, [run(9)]).bar.desc == f"…{name[-39:]}"
     assert Progress("job", [run(9)]).bar.desc == "job"
-
-
-def test_how_near_a_target_is_that_ends_runs() -> None:
-    def row(value: float, metric: str = "accuracy", key: str = "") -> tuple[int, float, str, str, float]:
-        return 0, 0.0, metric, key, value
-
-    aim = Target("accuracy", 90.0)
-    runs = [
-        run(9, until=aim, history=[row(10.0), row(71.25), row(99.0, "loss"), row(98.0, key="client")]),
-        run(9, until=("accuracy", 90.0), history=[row(73.0)]),
-        run(9, done=True, until=aim, history=[row(91.0)]),
-        run(9, until=aim, history=[]),
-    ]
-    with Progress("job", runs) as progress:
-        progress.update()
-        assert progress.bar.postfix == "accuracy 71.2 to 73.0, ends at 90"
-        runs[1].done = True
-        progress.update()
-        assert progress.bar.postfix == "accuracy 71.2, ends at 90"
-        for r in runs:
-            r.done = True
-    assert not progress.bar.postfix
-    assert not Progress("job", [run(9, history=[row(1.0)])])._near()

@@ -17,10 +17,10 @@ from reproduce.algorithms.narrower import positions
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import TopicTokens
 from reproduce.engine.client_split import ClientSplits
-from reproduce.engine.inner import part
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
+from reproduce.engine.terms import part
 from reproduce.engine.trainer import Trainer
 from reproduce.models.alone import Flops
 from reproduce.models.ops import One

@@ -193,10 +193,9 @@ def test_a_quadratic_that_distils_is_refused() -> None:
 
 
 def test_the_choice_is_a_function_of_the_request_alone() -> None:
-    """Each strategy of the table is chosen for something; a teacher that is not used changes nothing, and for what
-    cannot be compiled nothing is built."""
+    """Each strategy of the table is chosen for something; a teacher that is not used changes nothing."""
     small, images = Softmax(64, 10), (1, 8, 8)
-    without = {"sample": images, "builds": lambda: False}
+    without = {"sample": images, "compiled": False}
     distils = frozenset({"distill", "teacher"})
     for work, name in (
         (Demand(None), "quadratic"),
@@ -208,7 +207,7 @@ def test_the_choice_is_a_function_of_the_request_alone() -> None:
         (Demand(CONV, asked=distils, sample=images), "stacked"),
         (Demand(CONV, sample=images, device="cuda"), "stacked"),
         (Demand(MLP(64, 6, 10), **without), "stacked"),
-        (Demand(ResNet(), sample=(3, 32, 32), builds=None), "sequential"),  # type: ignore[arg-type]
+        (Demand(ResNet(), sample=(3, 32, 32)), "sequential"),
     ):
         assert strategies.choose(work).name == name
     task = task_of(small)

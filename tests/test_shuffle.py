@@ -11,9 +11,8 @@ import pytest
 from reproduce.data.batches import Shuffled, Walk, permutations
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.kernels import library, shuffle
-from reproduce.engine.kernels.shuffle import permuted
 from reproduce.engine.requests import Train
-from reproduce.engine.stacking import Plans, Slot
+from reproduce.engine.stacking import Plans, Slot, permuted
 from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification

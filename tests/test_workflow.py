@@ -211,7 +211,7 @@ def test_a_killed_workflow_takes_its_training_along_and_goes_on_after_an_unlock(
     training = project / "reproduce/runs/job.py"
     text_before = training.read_text()
     waiting = """    import time
-    from reproduce.engine.stopping import Stopping
+    from reproduce.engine.progress import Stopping
     with Stopping() as stopping:
         while True:
             if stopping.wish:

@@ -6,21 +6,17 @@ with it. So a run depends on its declaration and its seed alone, as if nothing e
 
 from __future__ import annotations
 
-import importlib.util
+import ast
 import multiprocessing
 import os
 import pickle
 import re
 import signal
 import sys
-import sysconfig
 import traceback
-import types
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -28,7 +24,6 @@ from typing import Any
 from reproduce.errors import OwnCodeError, UserError
 
 Tell = Callable[[Any], None]
-PACKAGE = Path(__file__).parents[1]
 
 # --- processes --------------------------------------------------------------------------------------------------------
 
@@ -72,9 +67,7 @@ def forked(
                     del working[pipe]
                     child.join()
                     pipe.close()
-                    found[i], read = said
-                    for file, what in read.items():
-                        _read[file] |= what
+                    found[i] = said
                 else:
                     text, trace = said
                     raised: UserError = kind(text)
@@ -101,7 +94,7 @@ def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int, files:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        tell((function(tell), dict(_read)), "returned")
+        tell(function(tell), "returned")
     except UserError as error:
         tell((str(error), traceback.format_exc()), OwnCodeError if isinstance(error, OwnCodeError) else UserError)
     except BaseException as error:  # a user's code raises whatever it likes
@@ -122,59 +115,22 @@ def words(error: BaseException, *files: Path) -> str:
 
 # --- what it reads ----------------------------------------------------------------------------------------------------
 
-_LIBRARIES = tuple({*sysconfig.get_paths().values(), *map(os.path.realpath, sysconfig.get_paths().values()), "<"})
-_LOOKS = ("os.listdir", "os.scandir")
-_OUTSIDE = (*_LOOKS, "subprocess.Popen", "os.system", "os.posix_spawn", "socket.connect")
-_read: defaultdict[str, set[str]] = defaultdict(set)
-"""File of code -> what that code has read."""
-
-
-@cache
-def watch() -> None:
-    """From now on, note what code that is neither this package's nor a library's reads, through whatever library."""
-    sys.addaudithook(_noted)
+READING = re.compile(
+    "open|open_.*|(f|np)?read(_.*|lines?|er)?|load(s|txt)?|genfromtxt|fromfile|memmap|glob|rglob|iterdir|listdir|scandir|"
+    "walk|stat|exists|is_file|environ|getenv|import_module|__import__|exec|subprocess|popen|socket|urllib|urlopen"
+)
+"""Names by which Python's and other libraries' ways to files, folders, variables, programs and networks are called."""
 
 
 def reads(files: Iterable[Path]) -> str:
-    """What code in these files has read besides them, in words; "" for nothing. A result of such code is not used
-    again: what was read may have changed.
-
-    Not seen are the time, compiled code's own reading, and names of variables that are put together.
-    """
-    own = {str(file) for file in files}
-    found = {what for file in own for what in _read.get(file, ()) if what not in own}
-    if any(_asks(file, os.stat(file).st_mtime_ns) for file in own):
-        found.add("the environment")
-    return ascii(", ".join(sorted(found)))[1:-1][:1000]
-
-
-@cache
-def _asks(file: str, modified: int) -> bool:
-    """Does it name the environment?"""
-    return bool(re.search(r"\b(environ|getenv)", Path(file).read_text("utf-8")))
-
-
-def _noted(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open":
-        path, _, flags = arguments
-        if (flags or 0) & os.O_WRONLY or not isinstance(path, str | bytes | os.PathLike):
-            return
-        what = os.path.abspath(os.fsdecode(path))
-        with suppress(ValueError):  # of compiled Python the file that it was made of
-            what = importlib.util.source_from_cache(what) if what.endswith(".pyc") else what
-        if what.startswith((*_LIBRARIES, "/proc/", "/sys/", "/dev/", str(PACKAGE))):
-            return
-    elif event in _OUTSIDE:
-        what = event if isinstance(arguments[0], int) else f"{event} {arguments[0]}"
-    else:
-        return
-    frame: types.FrameType | None = sys._getframe(1)
-    if event in _LOOKS and frame is not None and frame.f_code.co_filename.startswith("<frozen"):
-        return  # an import only looks around
-    while frame is not None and not (file := frame.f_code.co_filename).startswith(str(PACKAGE)):
-        if not file.startswith(_LIBRARIES):
-            _read[file].add(what)
-        frame = frame.f_back
+    """The names in these files of a user's own by which code reads something besides them; "" for none. A result of
+    such code is not used again: what was read may have changed."""
+    found: set[str] = set()
+    for file in files:
+        nodes = [*ast.walk(ast.parse(file.read_bytes()))]
+        names = {getattr(n, "id", getattr(n, "attr", getattr(n, "name", None))) for n in nodes}
+        found |= {name for name in names if isinstance(name, str) and READING.fullmatch(name.partition(".")[0])}
+    return ", ".join(sorted(found))
 
 
 # --- what it changes for others ---------------------------------------------------------------------------------------
@@ -208,22 +164,3 @@ def settings_kept() -> Iterator[None]:
                 torch.set_float32_matmul_precision("highest")  # the older setting, which must agree with these
                 for place, precision in zip(products, precisions, strict=True):
                     place.fp32_precision = precision
-
-
-@contextmanager
-def unpatched() -> Iterator[None]:
-    """Raises OwnCodeError if functions, classes or constants of this package were exchanged, and puts them back: what
-    is trained next, and kept, would be another algorithm under the same name."""
-    modules = [m for n, m in list(sys.modules.items()) if n.partition(".")[0] == PACKAGE.name]
-    classes = [v for m in modules for v in vars(m).values() if isinstance(v, type) and v.__module__ == m.__name__]
-    owners: list[Any] = [*modules, *classes]
-    before = [(owner, n, v) for owner in owners for n, v in vars(owner).items() if not n.startswith("_")]
-    try:
-        yield
-    finally:
-        changed = [(owner, name, value) for owner, name, value in before if vars(owner).get(name) is not value]
-        for owner, name, value in changed:
-            setattr(owner, name, value)
-    if changed:
-        names = sorted({f"{owner.__name__}.{name}" for owner, name, _ in changed})
-        raise OwnCodeError(f"it exchanges {' and '.join(names)} of this package: inherit and override instead")

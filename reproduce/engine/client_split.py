@@ -52,9 +52,14 @@ class ClassificationSplit:
         self.test_indices: list[Indices] | None = None
         if problem.test_partition:
             self.test_indices = parts_of(problem, split_seed, device_data.labels, device_data.test_labels)
-        for client, n in enumerate(self.samples.tolist()) if self._needs_batch else ():
+        # The layer that no batch of one sample can go through, since a single number has no variance.
+        layer = problem.model.needs_batch(problem.sample.shape) if problem.model.batch_statistics else ""
+        for client, n in enumerate(self.samples.tolist()) if layer else ():
             if n and problem.batches.least(n) == 1:
-                raise self._single_sample(client)
+                raise UserError(
+                    f"client {client} has {n} samples, and {problem.batches} leave one of them alone in a batch, of "
+                    f"which {layer} of the network has a single number: use batches of another size or another split"
+                )
 
     @cached_property
     def name(self) -> bytes:
@@ -105,10 +110,7 @@ class ClassificationSplit:
         mine = self.indices[client]
         if not self.own_batches:
             return batches.plan(mine, steps, *key)
-        plan = planned(batches, mine, steps, *key)
-        if self._needs_batch and (plan >= 0).sum(1).min() == 1:
-            raise self._single_sample(client)
-        return plan
+        return planned(batches, mine, steps, *key)
 
     def first_pass(self, client: int, steps: int, offset: int) -> int:
         """How many gradients of a local run belong to its first pass over the data (`Batches.first_pass`)."""
@@ -125,10 +127,6 @@ class ClassificationSplit:
 
         Zero for a client without samples, whose weight is 0.
         """
-        if request.batch == 1 and self._needs_batch and not self.problem.model.buffers:
-            raise UserError(
-                f"no gradient of a single sample goes through {self._needs_batch} of the network: ask for more"
-            )
         return torch.stack([self._gradient(int(client), request) for client in request.clients])
 
     def _gradient(self, client: int, request: Gradient) -> Tensor:
@@ -151,39 +149,15 @@ class ClassificationSplit:
                 total += leaf.grad  # type: ignore[arg-type]
         return total / len(index)
 
-    # --- batches of one sample, which have no variance ----------------------------------------------------------------
-
-    @cached_property
-    def _needs_batch(self) -> str:
-        """The layer that no batch of one sample can go through, "" if there is none (`Model.needs_batch`)."""
-        model = self.problem.model
-        return model.needs_batch(self.problem.sample.shape) if model.batch_statistics else ""
-
-    def _single_sample(self, client: int) -> UserError:
-        return UserError(
-            f"client {client} has {self.samples[client]} samples, and {self.problem.batches} leave one of them alone "
-            f"in a batch, of which {self._needs_batch} of the network has a single number and no variance: use batches "
-            "of another size or another split"
-        )
-
     # --- views of the data for evaluation -----------------------------------------------------------------------------
 
     def view(self, name: str) -> Indices:
-        """Sample indices of an evaluation view; UserError if it leaves one alone in a batch.
+        """Sample indices of an evaluation view.
 
         "test" or "train"; "train:n" - a fixed random n of the training samples, the same for all seeds; "labels:a,b" -
         the test samples of some labels; "held:a,b" - those of the labels that some clients hold. A split test set is
         read client after client, since batch statistics depend on the company of a sample.
         """
-        where, size = self._view(name), self.problem.evaluation_batch
-        if self._needs_batch and not self.problem.model.buffers and len(where) and (len(where) - 1) % size == 0:
-            raise UserError(
-                f"{len(where)} samples in evaluation batches of {size} leave one alone, of which {self._needs_batch} "
-                "of the network has a single number and no variance: use another evaluation_batch"
-            )
-        return where
-
-    def _view(self, name: str) -> Indices:
         labels, test_labels = self.device_data.labels, self.device_data.test_labels
         kind, _, numbers = name.partition(":")
         chosen = [int(number) for number in numbers.split(",") if number]
@@ -224,15 +198,19 @@ ClientSplit = ClassificationSplit | QuadraticSplit
 
 @dataclass
 class Env:
-    """A run's world, as far as algorithms may know it."""
+    """A run's world, as far as algorithms may know it.
+
+    Of the split it has `clients`, `parameters`, `blocks`, `trained`, `statistics`, `initial`, `random` and `processed`.
+    """
 
     split: ClientSplit
     system: Any
     seed: int
 
-    @cached_property
-    def clients(self) -> int:
-        return self.split.clients
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copies ask for such before there is a split
+            raise AttributeError(name)
+        return getattr(self.split, name)
 
     @property
     def weights(self) -> np.ndarray:
@@ -244,23 +222,6 @@ class Env:
         """How many samples each client has [N]; a copy likewise."""
         return self.split.samples.copy()
 
-    @property
-    def statistics(self) -> Tensor:
-        """The places [B] of the network's running statistics in the vector of a model."""
-        return self.split.statistics
-
-    @property
-    def parameters(self) -> int:
-        return self.split.parameters
-
-    @property
-    def blocks(self) -> dict[str, slice]:
-        return self.split.blocks
-
-    @property
-    def trained(self) -> dict[str, slice]:
-        return self.split.trained
-
     def only_trained(self, vector: Tensor) -> Tensor:
         """A vector [P] with zeros where SGD does not train (running statistics)."""
         if len(self.trained) == len(self.blocks):
@@ -270,22 +231,12 @@ class Env:
             kept[where] = vector[where]
         return kept
 
-    def initial(self, *key: int | str) -> Tensor:
-        return self.split.initial(*key)
-
-    def random(self, *key: int | str) -> Tensor:
-        return self.split.random(*key)
-
     def tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=self.split.dtype, device=self.split.device)
 
     def stack(self, rows: list[Tensor]) -> Tensor:
         """Models [P] as rows [C, P]."""
         return torch.stack(rows)
-
-    def processed(self, clients: np.ndarray, steps: np.ndarray) -> float:
-        """Samples that the clients go through in `steps` [C] batches."""
-        return self.split.processed(clients, steps)
 
     def zeros(self, *shape: int) -> Tensor:
         return torch.zeros(shape, dtype=self.split.dtype, device=self.split.device)

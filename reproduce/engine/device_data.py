@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -49,8 +48,6 @@ class DeviceData:
         self.labels, self.test_labels = (np.asarray(y, np.int64) for y in (data.train_y[train], data.test_y[test]))
         self.train_y, self.test_y = (torch.from_numpy(y).to(self.device) for y in (self.labels, self.test_labels))
         self.labels.flags.writeable = self.test_labels.flags.writeable = False  # partitions are handed them
-        self.splits: dict[Any, dict[int, list[Indices]]] = {}  # of users' partitions: what the first two seeds give
-        self._fit: dict[int, tuple[Tensor, int]] = {}  # classes -> the labels that were found to fit, their version
         self.padded: Tensor | None = None  # the compiled kernel's copy of train_x
 
     def _tokenized(self, data: Any, settings: Settings) -> tuple[Any, str]:
@@ -82,34 +79,10 @@ class DeviceData:
             images = torch.nn.functional.pad(images, (problem.pad,) * 4)
         return images.contiguous()
 
-    def labels_below(self, classes: int) -> Tensor:
-        """Training labels for compiled code, which writes where they say; UserError if one is no class.
-
-        Looked at once, and again where they were changed.
-        """
-        y = self.train_y
-        found, version = self._fit.get(classes, (None, 0))
-        if found is not y or version != y._version:
-            if not 0 <= int(y.min()) <= int(y.max()) < classes:
-                raise UserError(
-                    f"{self.problem.data} has labels that are not 0 .. {classes - 1}, the classes of the model"
-                )
-            self._fit[classes] = y, y._version
-        return y
-
     def parts(self, problem: Classification, seed: int) -> list[Indices]:
-        """The clients' samples, of the seed of the split; UserError for a partition that does not fit.
-
-        A line on stderr says if a user's own gives the same to two seeds and has no `data_seed`.
-        """
+        """The clients' samples, of the seed of the split; UserError for a partition that does not fit."""
         partition, parts = problem.partition, parts_of(problem, seed, self.labels)
         if foreign(partition):
             # What another process splits otherwise is not resumed.
             self.checksums[f"{partition} of {problem.clients} clients, seed {seed}"] = summed(parts)
-            known = self.splits.setdefault((partition, problem.clients), {})
-            if len(known) < 2 and known.setdefault(seed, parts) is parts and len(known) == 2:
-                (first, before), _ = known.items()
-                if getattr(partition, "data_seed", None) is None and all(map(np.array_equal, parts, before)):
-                    said = f"the partition {type(partition).__name__} is the same for the seeds {first} and {seed}"
-                    print(f"{said}: use its `seed`, or declare a `data_seed`", file=sys.stderr)
         return parts

@@ -19,10 +19,10 @@ from torch import Tensor
 
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.device_data import DeviceData
-from reproduce.engine.inner import Inner
+from reproduce.engine.objectives import Objectives
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
-from reproduce.engine.still import Contrast, distillation
+from reproduce.engine.terms import Contrast, Inner, distillation
 from reproduce.models.ops import One, Stacked
 
 Blocks = list[Tensor]
@@ -313,3 +313,18 @@ def reduced(precision: str, device: torch.device) -> AbstractContextManager[obje
         return nullcontext()
     # Without the cache of casts: parameters are new tensors in every step, so that it would serve nobody.
     return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
+
+
+def quadratic_run(chunk: Chunk, device_data: Objectives) -> Rows:
+    """The local loop of quadratics: full gradients, elementwise on the iterates y [A, d], which are their only block."""
+    start = chunk.start
+    y = [start.clone()]
+    stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
+    clients = torch.tensor([s.client for s in chunk.slots], device=device_data.device)
+    for k in range(int(chunk.steps.max())):
+        a = chunk.active(k)
+        grads = [device_data.gradient(clients[:a], y[0][:a])]
+        gradients.add(k, grads)
+        stepper.step(k, y, grads)
+    mean, first = gradients.rows(chunk)
+    return Rows(y[0] - start, mean, first)

@@ -1,28 +1,85 @@
-"""How far a job is, on the terminal or in its log."""
+"""How far a job is, and being asked to stop: it goes on to the next moment at which a checkpoint can be taken.
+
+A workflow that was killed cannot ask: the training that it began looks whether it is still there.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
-from reproduce.engine.scheduler import Run
+from reproduce.errors import Stopped
 from reproduce.text import counted, duration
+
+if TYPE_CHECKING:
+    from reproduce.engine.scheduler import Run
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+WORKFLOW = "REPRODUCE_WORKFLOW"
+"""The variable by which the Snakefile gives the number of its process to the trainings that it begins."""
+
+
+class Stopping:
+    """Context in which the first SIGINT, SIGTERM or SIGHUP is a wish; a second one ends the process as usual.
+
+    Checkpoints are possible only where every run stands at the beginning of a round, so the wish has to wait for that.
+    """
+
+    def __enter__(self) -> Stopping:
+        workflow = os.environ.get(WORKFLOW, "")
+        self.workflow, self.signal = int(workflow) if workflow.isdigit() else 0, 0
+        main = threading.current_thread() is threading.main_thread()
+        self.before: dict[int, Any] = {n: signal.signal(n, self._asked) for n in SIGNALS} if main else {}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def _asked(self, number: int, frame: FrameType | None) -> None:
+        self.signal = number
+        self.__exit__()
+        text = "stopping at the end of this round; once more: at once, to go on from the latest checkpoint"
+        print(f"\n{signal.Signals(number).name}: {text}", file=sys.stderr, flush=True)
+
+    @property
+    def wish(self) -> bool:
+        """Shall the training end? Also where the workflow that began it is gone."""
+        try:
+            if self.workflow:
+                os.kill(self.workflow, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # it is another user's
+            pass
+        return bool(self.signal)
+
+    def end(self, kept: bool = True) -> None:
+        """Raises `Stopped`; to be called when the checkpoint is written, if one is kept."""
+        if not self.signal:
+            text = "the workflow that began this training is gone, so it ends; the checkpoint is written: run "
+            raise Stopped(f"{text}`snakemake --unlock`, then the same snakemake command as before", signal.SIGTERM)
+        goes = "the checkpoint is written, the same command goes on from it"
+        if not kept:
+            goes = "own code has no checkpoints, the same command trains it from its beginning"
+        raise Stopped(f"stopped by {signal.Signals(self.signal).name}; {goes}", self.signal)
 
 
 class Progress:
-    """A bar over the rounds of all runs with the time left; a line at the end where there is no terminal.
-
-    Where a target may end runs earlier, it also shows how near they are: "accuracy 71.2 to 73.0, ends at 90".
-    """
+    """A bar over the rounds of all runs with the time left; a line at the end where there is no terminal."""
 
     def __init__(self, title: str, runs: Sequence[Run]) -> None:
         from tqdm import tqdm  # the benchmark of a GPU runs where only torch and numpy are
 
         self.runs, self.title, self.terminal = runs, title, sys.stderr.isatty()
         self.rounds = sum(r.experiment.clock.length(r.experiment) for r in runs)
-        self.aims = [(r, *aim) for r in runs if (aim := _aim(r))]
         most = shutil.get_terminal_size().columns // 2  # the rest is for the bar and the time left
         self.bar = tqdm(
             total=self.rounds,
@@ -45,26 +102,4 @@ class Progress:
 
     def update(self) -> None:
         done = sum(r.experiment.clock.length(r.experiment) if r.done else r.state.get("round", 0) for r in self.runs)
-        self.bar.set_postfix_str(self._near(), refresh=False)
         self.bar.update(done - self.bar.n)
-
-    def _near(self) -> str:
-        """The least and the greatest latest value of the runs that a target may still end; "" without any."""
-        going = [(metric, end, _latest(r, metric)) for r, metric, end in self.aims if not r.done]
-        found = [value for *_, value in going if value is not None]
-        if not found:
-            return ""
-        metric, end, _ = going[0]
-        values = " to ".join(dict.fromkeys((f"{min(found):.1f}", f"{max(found):.1f}")))
-        return f"{metric} {values}, ends at {end:g}"
-
-
-def _aim(run: Run) -> tuple[str, float] | None:
-    """(metric, value) at which the run ends, if its clock has such a target."""
-    until = getattr(run.experiment.clock, "until", None)
-    return until if until is None or isinstance(until, tuple) else (until.metric, until.value)
-
-
-def _latest(run: Run, metric: str) -> float | None:
-    rows = reversed(run.state.get("history", ()))
-    return next((value for _, _, name, key, value in rows if (name, key) == (metric, "")), None)

@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.data.batches import Indices
+from reproduce.data.batches import Indices, permutations
 from reproduce.engine.client_split import ClientSplit
-from reproduce.engine.kernels.shuffle import permuted
+from reproduce.engine.kernels.library import HERE, addresses, call, exact
 from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import shared
 from reproduce.models.model import Model
-from reproduce.streams import rng
+from reproduce.streams import Key, rng, words
 
 
 class Slot:
@@ -98,6 +98,22 @@ def _shuffled(slots: Sequence[Any]) -> list[Indices]:
     counts = [b.passes(len(indices), slot.steps) for b, indices, slot in zip(batches, mine, slots, strict=True)]
     drawn = permuted([("batches", *slot.key) for slot in slots], mine, counts)
     return [b.walk(passes, slot.steps) for b, passes, slot in zip(batches, drawn, slots, strict=True)]
+
+
+def permuted(keys: Sequence[Key], values: Sequence[Indices], counts: Sequence[int]) -> list[Indices]:
+    """For every stream keys[s] counts[s] permutations [count, n] of values[s] [n]: to the bit those of `permutations`.
+
+    All keys have equally many parts. One call for all, because each makes threads wait for Python's lock.
+    """
+    code, n = exact(HERE / "shuffle.c"), np.array([len(v) for v in values])
+    if code is None or n.min() < 1 or n.max() >= 2**31:
+        return [permutations(*stream) for stream in zip(keys, values, counts, strict=True)]
+    mine = [np.ascontiguousarray(v, np.int64) for v in values]
+    out = [np.empty((count, len(v)), dtype=np.int64) for v, count in zip(values, counts, strict=True)]
+    whence, where = (addresses([v.ctypes.data for v in arrays]) for arrays in (mine, out))
+    start, place = np.stack([words(*key) for key in keys]), np.empty(n.max(), dtype=np.int32)
+    call(code.permutations, start, start.shape[1], len(keys), whence, n, np.array(counts), place, where)
+    return out
 
 
 @dataclass

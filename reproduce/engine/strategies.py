@@ -60,14 +60,14 @@ class Demand:
     """All that a choice depends on.
 
     model: a `Model`, None for a quadratic; asked: of the request (`requests.asked`); sample: shape of one; device:
-    "cpu" or "cuda"; builds: is there compiled code for this type of number? It is built when that is first asked.
+    "cpu" or "cuda"; compiled: can there be compiled code for this type of number?
     """
 
     model: Any
     asked: frozenset[str] = frozenset()
     sample: tuple[int, ...] = ()
     device: str = "cpu"
-    builds: Callable[[], bool] = lambda: True
+    compiled: bool = True
 
 
 @cache
@@ -171,7 +171,7 @@ _STACKED = Strategy(
 TABLE = (
     Strategy(
         name="quadratic",
-        code="reproduce.engine.quadratic:quadratic_run",
+        code="reproduce.engine.local:quadratic_run",
         serves=NEEDED | SGD,
         fits=lambda work: work.model is None,
         size=lambda work, slots: slots,
@@ -189,7 +189,7 @@ TABLE = (
         name="kernel",
         code="reproduce.engine.kernels.softmax:kernel_run",
         serves=NEEDED | {"model"} | SGD,
-        fits=lambda work: _softmax(work) and work.device == "cpu" and work.builds(),
+        fits=lambda work: _softmax(work) and work.device == "cpu" and work.compiled,
         size=lambda work, slots: max(10, min(40, slots // 8)),
         key=lambda work, plans: plans.numbering(),
         ahead=lambda plans, slots: plans.all(slots),
@@ -200,7 +200,7 @@ TABLE = (
         name="compiled",
         code="reproduce.engine.kernels.compiled:compiled_run",
         serves=NEEDED | {"model"} | SGD,
-        fits=lambda work: _chain(work) and work.device == "cpu" and work.builds(),
+        fits=lambda work: _chain(work) and work.device == "cpu" and work.compiled,
         best=lambda work: macs(work.model, work.sample) <= COMPILED,
         size=lambda work, slots: max(5 if macs(work.model, work.sample) <= QUICK else 1, slots // 16),
         ahead=lambda plans, slots: (plans.all(slots), plans.dropout(slots)),

@@ -166,7 +166,7 @@ def demand(home: DeviceData | Objectives, model: Model | None, terms: frozenset[
     """What the strategy is chosen by that trains `model` on this data; without `terms`, that evaluates it."""
     if not isinstance(home, DeviceData):
         return Demand(None, terms, device=home.device.type)
-    return Demand(model, terms, home.problem.sample.shape, home.device.type, partial(available, home.dtype))
+    return Demand(model, terms, home.problem.sample.shape, home.device.type, available(home.dtype))
 
 
 def demand_of(split: ClientSplit, request: Train) -> Demand:

@@ -17,9 +17,9 @@ from typing import Any, get_args
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.declare import closure
-from reproduce.declare.apart import settings_kept, unpatched, watch, words
+from reproduce.declare.apart import settings_kept, words
 from reproduce.declare.values import check, kinds, literal
-from reproduce.errors import OwnCodeError, UserError, unknown
+from reproduce.errors import UserError, unknown
 from reproduce.models.network import Network
 
 LOADED: set[str] = set()
@@ -135,11 +135,8 @@ def _load(module: str) -> ModuleType:
         _forget(theirs)  # what they import may have changed, too
         sys.modules[module] = loaded
         LOADED.add(module)
-        watch()
-        with settings_kept(), unpatched():
+        with settings_kept():
             specification.loader.exec_module(loaded)
-    except OwnCodeError as error:
-        raise UserError(f"{path.name} cannot be used: {error}") from error
     except (Exception, SystemExit) as error:
         sys.modules.pop(module, None)
         raise UserError(f"{path.name} cannot be imported: {words(error, path)}") from error

@@ -29,10 +29,9 @@ class Cost:
 
 def together(experiments: Sequence[Experiment], seeds: Sequence[int]) -> Cost:
     """Estimated cost of experiments in one process; an upper bound where runs stop at a target."""
-    from reproduce.engine.cost import estimate
     from reproduce.runs import rates
 
-    each = [estimate(e, seeds) for e in experiments]
+    each = [rates.estimate(e, seeds) for e in experiments]
     took = len(seeds) * sum(map(rates.seconds, experiments))
     samples, flops = sum(w.samples for w in each), sum(w.flops for w in each)
     return Cost(samples, flops, rates.machine() * (rates.START + took), max(w.bytes for w in each))

@@ -16,15 +16,14 @@ from reproduce.declare import apart
 from reproduce.declare.experiment import Experiment, Panel, code, own_files
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.client_split import ClientSplits
-from reproduce.engine.cost import estimate
 from reproduce.engine.kernels import library
 from reproduce.engine.machine import peak_memory
-from reproduce.engine.progress import Progress
+from reproduce.engine.progress import Progress, Stopping
 from reproduce.engine.scheduler import Run, Scheduler, prepare
-from reproduce.engine.stopping import Stopping
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.runs.provenance import commit, environment
+from reproduce.runs.rates import estimate
 from reproduce.settings import Settings, settings
 from reproduce.store import results
 from reproduce.store.reading import Stored

@@ -1,4 +1,4 @@
-"""Seconds of runs that were never made, from those of the committed ones.
+"""What a run will compute before it runs: samples, FLOPs, bytes; and its seconds, from those of the committed runs.
 
 `rates.csv` holds what the committed runs took, a line for each algorithm with each size of network. An experiment takes
 the rate of the lines that are most like it. `python -m benchmarks plan` writes the file from `results/`, and says how
@@ -11,13 +11,14 @@ import csv
 import math
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cost import estimate
+from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import macs
 
 FILE = Path(__file__).with_name("rates.csv")
@@ -25,6 +26,36 @@ START = 2.0
 """Seconds until a job trains: libraries are read, models traced, kernels loaded."""
 REFERENCE = 0.0009
 """Seconds of `timing` on the processor of the rates."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Of all seeds together: training samples, floating-point operations, peak bytes.
+
+    A training sample counts as three forward passes, and as one more for each other model that its step asks.
+    """
+
+    samples: float
+    flops: float
+    bytes: float
+
+
+def estimate(experiment: Experiment, seeds: Sequence[int]) -> Work:
+    """The expected work of an experiment with all its seeds; an upper bound where runs stop at a target."""
+    problem: Any = experiment.problem
+    clock, runs, model = experiment.clock, len(seeds), problem.model
+    if model is None:
+        return Work(0.0, 0.0, 1e6)
+    samples = runs * clock.samples(experiment)
+    evaluated = runs * clock.evaluations(experiment) * problem.sizes[1]
+    passes = samples * (3 + others(experiment.algorithm.rule())) + evaluated
+    return Work(samples, 2 * macs(model, problem.sample.shape) * passes, 4.0 * model.parameters * 40 + 5e8)
+
+
+def others(rule: Rule) -> int:
+    """Forward passes of a step through other models than the one it trains: teachers, the start, the previous one. A
+    second pass of the model itself, there and back, is three."""
+    return bool(rule.distill) + (2 + 3 * rule.second_pass) * bool(rule.contrast)
 
 
 class Kind(NamedTuple):

@@ -24,7 +24,7 @@ REAL = (
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
     *(f"reproduce/{room}" for room in ("cli", "declare", "runs", "store", "workflow")),
     "reproduce/engine/hardware.py",
-    "reproduce/engine/stopping.py",
+    "reproduce/engine/progress.py",
     "reproduce/papers/__init__.py",
     "reproduce/papers/coverage.py",
 )
@@ -58,7 +58,7 @@ def available(name, settings):
 """,
     "reproduce/engine/__init__.py": "",
     "reproduce/engine/written.py": (Path(__file__).parent / "written.py").read_text(encoding="utf-8"),
-    "reproduce/engine/cost.py": """
+    "reproduce/runs/rates.py": """
 from dataclasses import dataclass
 
 @dataclass(frozen=True)
@@ -69,8 +69,7 @@ class Work:
 
 def estimate(experiment, seeds):
     return Work(100 * len(seeds), 1e9, 10**6)
-""",
-    "reproduce/runs/rates.py": """
+
 START = 60.0
 
 def seconds(experiment):

@@ -209,7 +209,6 @@ def compiled_run(chunk: Chunk, device_data: DeviceData) -> Rows:
     """Train the chunk's clients one after another in compiled code."""
     code = program(chunk.layout.model, tuple(device_data.train_x.shape[1:]), device_data.dtype)
     start = chunk.start
-    device_data.labels_below(code.trace.buffers[-1].channels)
     rule, index, steps = chunk.rule, chunk.batches(), chunk.steps  # index [A, K, B], steps [A]
     correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
     y = start.clone(memory_format=torch.contiguous_format)  # [A, P], moved in place

@@ -5,7 +5,7 @@ a vector and the number of its registers (vectors.h). The machine's level is wha
 lower one. Results depend on the level, not on the processor.
 
 Libraries are kept under names that change with the sources, the compiler and the level, in the package's own folder or
-the user's cache. Without a compiler other strategies take over, and the results' provenance says why.
+the user's cache. Without a compiler other strategies take over.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import ctypes
 import hashlib
 import os
 import platform
+import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -29,7 +31,6 @@ import torch
 from torch import Tensor
 
 from reproduce import files
-from reproduce.engine import hardware
 from reproduce.errors import UserError, unknown
 
 HERE = Path(__file__).parent
@@ -131,28 +132,29 @@ def level() -> Level | None:
 
 
 def available(dtype: torch.dtype) -> bool:
-    """Is there compiled code for this type of number?"""
-    return library(dtype) is not None
+    """Can there be compiled code for this type of number? Nothing is built to know it."""
+    return bool(dtype in TYPES and level() and compiler())
 
 
 def library(dtype: torch.dtype) -> Any:
-    """The C sources for one type of number at the level in force, built on first use; None where that cannot be."""
-    here, command = level(), compiler()
-    return _library(dtype, here, command) if here and command and dtype in TYPES else None
+    """The C sources for one type of number at the level in force, built on first use; UserError if that fails."""
+    here, command, (real, integer, *more) = level(), compiler(), TYPES[dtype]
+    assert here is not None
+    assert command is not None
+    options = (*FLAGS, *here.flags, f"-DREAL={real}", f"-DBITS={integer}", *more)
+    return _loaded(f"kernels-{real}-{here.name}", SOURCES, HEADERS, options, command)
+
+
+def exact(source: Path) -> Any:
+    """A C source whose float64 arithmetic is that of Python, to the bit; None without a compiler."""
+    command = compiler()
+    return _loaded(source.stem, (source,), (), EXACT, command) if command else None
 
 
 def how() -> dict[str, str]:
-    """Level and compiler of the compiled parts, for the provenance; why there are none, where there are none."""
+    """Level and compiler of the compiled parts, for the provenance; "none" where there are none."""
     here, command = level(), compiler()
-    if here is None:
-        return {"isa": "none", "compiler": f"none: no vector code for {platform.machine()}"}
-    if command is None:
-        return {"isa": "none", "compiler": "none"}
-    failed = [reason for key, reason in _failures.items() if key[1:] == (here, command)]
-    return {"isa": "none" if failed else here.name, "compiler": failed[0] if failed else hardware.version(command)}
-
-
-_failures: dict[tuple[torch.dtype, Level, tuple[str, ...]], str] = {}
+    return {"isa": here.name if here and command else "none", "compiler": version(command) if command else "none"}
 
 
 def compiler() -> tuple[str, ...] | None:
@@ -162,50 +164,46 @@ def compiler() -> tuple[str, ...] | None:
 
 @cache
 def _compiler(wanted: str | None) -> tuple[str, ...] | None:
-    found = None if wanted == "none" else hardware.find_compiler(wanted)
-    if found is None and wanted != "none":
-        _say(f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)")
-    return found
+    if wanted == "none":
+        return None
+    try:
+        commands = [shlex.split(wanted)] if wanted else [["cc"], ["gcc"], ["clang"]]
+    except ValueError as error:
+        raise UserError(f"CC={wanted}: {error}") from error
+    for program, *options in filter(None, commands):
+        if path := shutil.which(program):
+            return (path, *options)
+    said = f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)"
+    print(f"{said}; other strategies take over (slower; CC names a compiler)", file=sys.stderr)
+    return None
 
 
 @cache
-def _library(dtype: torch.dtype, here: Level, command: tuple[str, ...]) -> Any:
-    real, integer, *more = TYPES[dtype]
-    options = (*FLAGS, *here.flags, f"-DREAL={real}", f"-DBITS={integer}", *more)
+def version(command: tuple[str, ...]) -> str:
+    """The first line that a compiler says of itself."""
     try:
-        return _loaded(f"kernels-{real}-{here.name}", SOURCES, HEADERS, options, command)
-    except (OSError, subprocess.SubprocessError, UserError) as error:
-        reason = _failures[dtype, here, command] = f"{command[0]} failed: {_reason(error)}"
-        _say(reason)
-        return None
-
-
-def exact(source: Path) -> Any:
-    """A C source whose float64 arithmetic is that of Python, to the bit; None where it cannot be compiled."""
-    command = compiler()
-    return _exact(source, command) if command else None
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20).stdout
+    except (OSError, subprocess.SubprocessError):
+        said = ""
+    return next(iter(said.splitlines()), "unknown")
 
 
 @cache
-def _exact(source: Path, command: tuple[str, ...]) -> Any:
-    try:
-        return _loaded(source.stem, (source,), (), EXACT, command)
-    except (OSError, subprocess.SubprocessError, UserError) as error:
-        print(f"{command[0]} failed: {_reason(error)}; Python takes over (slower)", file=sys.stderr)
-        return None
-
-
 def _loaded(
     name: str, sources: Sequence[Path], headers: Sequence[Path], options: Sequence[str], command: tuple[str, ...]
 ) -> Any:
-    """The library of the sources, built unless it is there; OSError or SubprocessError if that cannot be."""
+    """The library of the sources, built unless it is there; UserError if that cannot be."""
     text = b"".join(file.read_bytes() for file in (*headers, *sources))
-    key = hashlib.sha256(text + "\0".join((*options, *command, hardware.version(command))).encode()).hexdigest()
-    file = _folder() / f"{name}-{key[:16]}.so"
-    if not file.exists():
-        print("building kernels (once, some seconds)", file=sys.stderr)
-        _build(file, sources, (*command, *options))
-    return ctypes.CDLL(str(file))
+    key = hashlib.sha256(text + "\0".join((*options, *command, version(command))).encode()).hexdigest()
+    try:
+        file = _folder() / f"{name}-{key[:16]}.so"
+        if not file.exists():
+            print("building kernels (once, some seconds)", file=sys.stderr)
+            _build(file, sources, (*command, *options))
+        return ctypes.CDLL(str(file))
+    except (OSError, subprocess.SubprocessError, UserError) as error:
+        mend = "name another compiler (CC), or do without (CC=none, slower)"
+        raise UserError(f"{command[0]} made no {name}: {_reason(error)}; {mend}") from error
 
 
 def _build(file: Path, sources: Sequence[Path], call: Sequence[str]) -> None:
@@ -227,10 +225,6 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _say(reason: str) -> None:
-    print(f"{reason}; other strategies take over (slower; CC names a compiler)", file=sys.stderr)
-
-
 def _folder() -> Path:
     """Where libraries are kept: beside the package's compiled Python files, or else in the user's cache folder.
 
@@ -239,10 +233,7 @@ def _folder() -> Path:
     folder = HERE / "__pycache__"
     beside = os.access(folder if folder.exists() else HERE, os.W_OK)
     if not beside:
-        try:
-            folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reproduce"
-        except RuntimeError as error:  # an account without a home
-            raise OSError("there is no home folder: set XDG_CACHE_HOME") from error
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reproduce"
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     found = folder.stat()
     if found.st_mode & stat.S_IWOTH or not (beside or found.st_uid == os.getuid()):

@@ -21,7 +21,6 @@ def kernel_run(chunk: Chunk, device_data: DeviceData) -> Rows:
     start = chunk.start
     rule, dtype = chunk.rule, device_data.dtype
     classes, features = chunk.layout.shapes[0]
-    device_data.labels_below(classes)
     x = _padded(device_data)
 
     def pack(rows: Tensor | None) -> np.ndarray | None:
