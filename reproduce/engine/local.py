@@ -316,7 +316,7 @@ def reduced(precision: str, device: torch.device) -> AbstractContextManager[obje
 
 
 def quadratic_run(chunk: Chunk, device_data: Objectives) -> Rows:
-    """The local loop of quadratics: full gradients, elementwise on the iterates y [A, d], which are their only block."""
+    """The local loop of quadratics: full gradients, elementwise on the iterates y [A, d], their only block."""
     start = chunk.start
     y = [start.clone()]
     stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
