@@ -13,8 +13,7 @@ from torch import Tensor
 
 from reproduce.data.batches import Batches, Shuffled
 from reproduce.models.declared import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
-from reproduce.models.model import Model
-from reproduce.models.sample import Sample
+from reproduce.models.model import Model, Sample
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 

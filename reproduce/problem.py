@@ -19,8 +19,7 @@ from reproduce.data.sources import find_source
 from reproduce.data.tokens import BytePairs
 from reproduce.declare.values import Count, Positive, Seed, Whole, check_values
 from reproduce.errors import UserError
-from reproduce.models.model import Model
-from reproduce.models.sample import Sample
+from reproduce.models.model import Model, Sample
 from reproduce.streams import rng
 
 Matrix = tuple[tuple[float, ...], ...]

@@ -96,7 +96,7 @@ def test_every_file_that_the_page_names_exists(project: Path) -> None:
         ("UNUSED", "tests/test_closure.py"),
         ("class Source", "reproduce/data/sources.py"),
         ("class Stacked", "reproduce/models/ops.py"),
-        ("class Count", "reproduce/models/count.py"),
+        ("class Count", "reproduce/models/graph.py"),
     ],
 )
 def test_what_the_page_names_in_a_file_is_there(name: str, file: str) -> None:

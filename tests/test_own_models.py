@@ -20,13 +20,11 @@ from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate
 from reproduce.errors import UserError
-from reproduce.models.graph import graph_of, kept
 from reproduce.models.lower import lowered
-from reproduce.models.model import Model
+from reproduce.models.model import Model, graph_of, kept
 from reproduce.models.network import Network
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
-from reproduce.runs import training
 from reproduce.runs.graphs import SOURCES, networks
 from reproduce.settings import settings
 from reproduce.streams import globally, rng
@@ -123,16 +121,6 @@ def test_a_seed_gives_the_same_numbers_alone_and_in_company(name: str) -> None:
     torch.testing.assert_close(alone.state["x"], both.state["x"], rtol=1e-4, atol=1e-5)
     assert name == "residual" or torch.equal(alone.state["x"], both.state["x"])
     assert not torch.equal(first.state["x"], both.state["x"])
-
-
-def test_what_starts_anew_in_every_local_run_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, counter in (("a number that counts", "calls"), ("BN(4, momentum=None)", "1.num_batches_tracked")):
-        training._check_network(experiment(network(name)).problem)
-        said = capsys.readouterr().err
-        assert f"runs by itself, as torch runs it: {counter} changes as it runs" in said
-        assert said.count("\n") == 1
-    training._check_network(experiment(network("residual")).problem)
-    assert not capsys.readouterr().err
 
 
 def test_a_batch_of_one_is_refused_before_any_training() -> None:

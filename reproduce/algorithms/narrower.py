@@ -18,7 +18,7 @@ from reproduce.engine.requests import Evaluate, Request
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
 
 if TYPE_CHECKING:
-    from reproduce.models.count import Shapes
+    from reproduce.models.graph import Shapes
     from reproduce.models.model import Model
 
 

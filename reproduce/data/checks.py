@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reproduce.declare.values import Count, check
 from reproduce.errors import UserError
-from reproduce.models.sample import Sample
+from reproduce.models.model import Sample
 
 PARTS = ("train", "test")
 ARRAYS = "train_x", "train_y", "test_x", "test_y"

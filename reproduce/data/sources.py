@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reproduce.errors import unknown
-from reproduce.models.sample import Sample
+from reproduce.models.model import Sample
 
 VOCABULARY = 30_522
 """Token ids of texts, as many as BERT has."""

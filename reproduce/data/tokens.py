@@ -17,7 +17,7 @@ from reproduce.data.dataset import LENGTH
 from reproduce.data.sources import VOCABULARY
 from reproduce.errors import MissingData, UserError
 from reproduce.models import weights
-from reproduce.models.sample import Sample
+from reproduce.models.model import Sample
 
 BERT = "bert/vocab.txt"
 """The vocabulary of bert-base-uncased, in the data folder."""

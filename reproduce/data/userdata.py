@@ -26,7 +26,7 @@ from reproduce.data.userfiles import LABEL, Columns, Names, read
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
 from reproduce.files import regular
-from reproduce.models.sample import Sample
+from reproduce.models.model import Sample
 from reproduce.settings import settings
 from reproduce.streams import rng
 

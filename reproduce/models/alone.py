@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -26,12 +26,13 @@ from torch.utils.flop_counter import flop_registry
 
 from reproduce.declare.values import words
 from reproduce.errors import UserError
-from reproduce.models.count import Count
+from reproduce.models.graph import Count
 from reproduce.models.lower import tensors
-from reproduce.models.model import Model
-from reproduce.models.network import Network
-from reproduce.models.sample import Sample
 from reproduce.streams import globally
+
+if TYPE_CHECKING:
+    from reproduce.models.model import Model, Sample
+    from reproduce.models.network import Network
 
 _LUCK = threading.Lock()  # torch's global generator is one for all threads
 

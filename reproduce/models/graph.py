@@ -1,28 +1,17 @@
 """A network as data: the layers of a module in the order in which they run, without torch.
 
 `models.lower` writes a module down so. Every operator set runs it: one client, a stack of them, compiled code
-(`models.ops`, `engine.kernels.compiled`), and the count of parameters and multiplications (`count.py`). Those of the
-declared networks are kept in `networks.json`, so that planning needs no torch; `python -m reproduce.runs.graphs`
-writes that file.
+(`models.ops`, `engine.kernels.compiled`), and the count of parameters and multiplications (`Count`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reproduce.files import read_source, write_text
-from reproduce.models.count import Shapes
-
-if TYPE_CHECKING:
-    from reproduce.models.model import Model
-
-KEPT = Path(__file__).with_name("networks.json")
+Shapes = dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -132,32 +121,86 @@ class Graph:
         return Graph(shapes, frozenset(said["buffers"]), tuple(steps), outputs, said["features"], said["alone"])
 
 
-def sources() -> str:
-    """A digest of the sources that kept graphs follow from, beside the record: with others they do not count."""
-    files = [Path(__file__).with_name(name) for name in ("small.py", "library.py", "layers.py", "lower.py", "graph.py")]
-    return hashlib.sha256(b"\0".join(map(read_source, files))).hexdigest()[:16]
+class Count:
+    """The operator set that only counts: activations are shapes (channels, height, width) or (features,).
+
+    After a forward pass `layers` lists (layer, kind, output shape, parameters), and `macs` are the multiply-accumulates
+    of one sample.
+    """
+
+    def __init__(self, shapes: Shapes) -> None:
+        self.shapes = shapes
+        self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
+        self.macs = 0
+
+    @property
+    def forward_flops(self) -> int:
+        """Floating-point operations of one sample's forward pass; a training step costs three times as many."""
+        return 2 * self.macs
+
+    def _layer(self, name: str, kind: str, out: Any, macs: int = 0) -> Any:
+        """Notes a layer with its output, which it gives back."""
+        parameters = sum(math.prod(self.shapes.get(f"{name}.{tensor}", (0,))) for tensor in ("weight", "bias"))
+        self.layers.append((name, kind, out, parameters))
+        self.macs += macs
+        return out
+
+    def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
+        outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
+        if len(x) != 3 or x[0] != inputs:
+            raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
+        side = _sides(layer, x, kernel, stride, padding)
+        return self._layer(layer, "Conv2d", (outputs, *side), math.prod(side) * outputs * inputs * kernel**2)
+
+    def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        outputs, inputs = self.shapes[f"{layer}.weight"]
+        if x[-1] != inputs or len(x) == 3:
+            raise ValueError(f"{layer} takes {inputs} features but gets {x}")
+        out = (*x[:-1], outputs)
+        return self._layer(layer, "Linear", out, math.prod(out) * inputs)
+
+    def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        if len(x) != 3 or (x[0],) != self.shapes[f"{layer}.weight"]:
+            raise ValueError(f"{layer} takes images of {self.shapes[f'{layer}.weight'][0]} channels but gets {x}")
+        return self._layer(layer, "BatchNorm2d", x)
+
+    def layer_norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        return self._layer(layer, "LayerNorm", x)
+
+    def embed(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        (tokens,), (_, width) = x, self.shapes[f"{layer}.weight"]
+        return self._layer(layer, "EmbeddingBag", (width,), tokens * width)
+
+    def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
+        return self._layer("pool", "MaxPool2d", (x[0], *_sides("pooling", x, size, stride, padding)))
+
+    def relu(self, x: Any) -> Any:
+        return self._layer("relu", "ReLU", x)
+
+    relu_apart = relu
+
+    def dropout(self, x: Any, p: float) -> Any:
+        return self._layer("dropout", "Dropout", x)
+
+    channel_dropout = dropout
+
+    def flatten(self, x: Any) -> Any:
+        return (math.prod(x),)
+
+    def global_pool(self, x: Any) -> Any:
+        return (x[0],)
+
+    def scale(self, x: Any, factor: float) -> Any:
+        return x
+
+    def add(self, x: Any, y: Any) -> Any:
+        if x != y:
+            raise ValueError(f"images or features of the shapes {x} and {y} are added")
+        return x
 
 
-@cache
-def kept() -> dict[str, Any]:
-    """The graphs that are kept, by the words of their records; none if they were made by other sources."""
-    content = json.loads(KEPT.read_bytes()) if KEPT.is_file() else {}
-    found: dict[str, Any] = content.get("networks", {}) if content.get("sources") == sources() else {}
-    return found
-
-
-def keep(graphs: Mapping[str, Graph]) -> None:
-    """Writes the graphs by the words of their records; a full disk is an error, and nothing is half-written."""
-    lines = ",\n".join(f"{json.dumps(said)}: {json.dumps(graph.said())}" for said, graph in sorted(graphs.items()))
-    write_text(KEPT, f'{{"sources": "{sources()}", "networks": {{\n{lines}\n}}}}\n')
-    kept.cache_clear()
-
-
-@cache
-def graph_of(model: Model) -> Graph:
-    """The graph of a network, kept or written down now (which needs torch); UserError if there is no such module."""
-    if (said := kept().get(repr(model))) is not None:
-        return Graph.read(said)
-    from reproduce.models.lower import lowered
-
-    return lowered(model)
+def _sides(layer: str, x: tuple[int, ...], kernel: int, stride: int, padding: int) -> tuple[int, ...]:
+    """Height and width behind a window that moves over images x; ValueError if it does not fit in."""
+    if min(x[1:]) + 2 * padding < kernel:
+        raise ValueError(f"{layer} moves a window of {kernel} x {kernel} over images of {x[1]} x {x[2]}")
+    return tuple((side + 2 * padding - kernel) // stride + 1 for side in x[1:])

@@ -6,20 +6,68 @@ Whether a graph computes what the module does is not asked here: that of a user'
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
 from reproduce.models.graph import Graph, Step
-from reproduce.models.layers import FUNCTIONS, LAYERS, NAMES, Unknown
-from reproduce.models.model import Model
 from reproduce.models.small import MeanEmbedding
 
-SAFE = {"conv", "linear", "norm", "layer_norm", "group_norm", "pool", "mean_pool", "add"}
+if TYPE_CHECKING:
+    from reproduce.models.model import Model
+
+SAFE = {"conv", "linear", "norm", "layer_norm", "pool", "add"}
 """Operators whose output may be overwritten: their way back does not read it."""
+
+
+class Unknown(Exception):
+    """What of a module no operator set does."""
+
+
+def window(*names: str) -> Callable[[Any], dict[str, int]]:
+    """Size, stride and padding of a layer's window; Unknown unless they are the same in both directions."""
+
+    def options(m: Any) -> dict[str, int]:
+        found = {}
+        for name in names:
+            value = getattr(m, name)
+            pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
+            if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], int):
+                raise Unknown(f"the {name} {value} of a {type(m).__name__} is not the same in both directions")
+            found[name.removeprefix("kernel_")] = pair[0]
+        return found
+
+    return options
+
+
+LAYERS: dict[type[nn.Module], tuple[str, Callable[[Any], dict[str, Any]]]] = {
+    nn.Conv2d: ("conv", window("stride", "padding")),
+    nn.Linear: ("linear", lambda m: {}),
+    nn.BatchNorm2d: ("norm", lambda m: {}),
+    nn.LayerNorm: ("layer_norm", lambda m: {}),
+    nn.MaxPool2d: ("pool", window("kernel_size", "stride", "padding")),
+    nn.AdaptiveAvgPool2d: ("global_pool", lambda m: {}),
+    nn.ReLU: ("relu", lambda m: {}),
+    nn.Dropout: ("dropout", lambda m: {"p": m.p}),
+    nn.Dropout2d: ("channel_dropout", lambda m: {"p": m.p}),
+    MeanEmbedding: ("embed", lambda m: {}),
+}
+"""Kind of layer -> its operator, and the operator's arguments beside tensors. What a layer does beyond its operator is
+not asked here: the graph then computes something else than the module, and is not used (`models.proof`)."""
+FUNCTIONS: dict[str, Callable[..., nn.Module]] = {
+    **{"relu": nn.ReLU, "max_pool2d": nn.MaxPool2d, "mean": lambda *dims, **kept: nn.AdaptiveAvgPool2d(1)},
+    **dict.fromkeys(("flatten", "view", "reshape"), nn.Flatten),
+    "dropout": lambda p=0.5, training=True, inplace=False: nn.Dropout(p),
+}
+"""Functions that compute what a layer without parameters does, whose arguments they take."""
+NAMES: dict[Any, str] = {
+    getattr(where, name): name for where in (torch, F) for name in (*FUNCTIONS, "relu_", "add") if hasattr(where, name)
+} | {operator.add: "add", operator.iadd: "add", operator.getitem: "getitem", getattr: "getattr"}
 
 
 class Tracer(fx.Tracer):
@@ -118,8 +166,6 @@ class Writer:
             return  # of a shape: what else is read so is no value, and nothing may be computed from it
         if name.rstrip("_") == "add" and len(rest) == 1:
             self.add(node, "add")
-        elif name == "mul" and len(rest) == 1 and isinstance(rest[0], int | float):
-            self.add(node, "scale", factor=rest[0])
         elif name.rstrip("_") in FUNCTIONS and node.op != "get_attr":
             kind = FUNCTIONS[name.rstrip("_")]
             self._layer(node, said, kind() if kind is nn.Flatten else kind(*rest, **node.kwargs))

@@ -10,17 +10,36 @@ training, and averaged by servers; counters are no part of it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from reproduce.models.count import Count, Shapes
-from reproduce.models.graph import Graph, graph_of
+from reproduce.files import read_source, write_text
+from reproduce.models.graph import Count, Graph, Shapes
 
-if TYPE_CHECKING:
-    from reproduce.models.sample import Sample
+KEPT = Path(__file__).with_name("networks.json")
+
+
+class Sample(NamedTuple):
+    """shape: (channels, height, width) of an image, (features,) of a table, (tokens,) of a text.
+
+    dtype: "float" (of the arithmetic's precision) or "int64" (token ids). vocabulary: token ids are below it.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Literal["float", "int64"] = "float"
+    vocabulary: int = 0
+
+    def padded(self, pixels: int) -> Sample:
+        """An image with so many pixels added on each side."""
+        channels, height, width = self.shape
+        return self._replace(shape=(channels, height + 2 * pixels, width + 2 * pixels))
 
 
 @dataclass(frozen=True)
@@ -209,3 +228,37 @@ class Model:
         count = Count(dict(self.shapes))
         self.forward(count, {n: n for n in self.shapes}, sample)
         return count
+
+
+# --- the graphs of the declared networks, kept in a file so that planning needs no torch ------------------------------
+
+
+def sources() -> str:
+    """A digest of the sources that kept graphs follow from, beside the record: with others they do not count."""
+    files = [Path(__file__).with_name(name) for name in ("small.py", "library.py", "lower.py", "graph.py")]
+    return hashlib.sha256(b"\0".join(map(read_source, files))).hexdigest()[:16]
+
+
+@cache
+def kept() -> dict[str, Any]:
+    """The graphs that are kept, by the words of their records; none if they were made by other sources."""
+    content = json.loads(KEPT.read_bytes()) if KEPT.is_file() else {}
+    found: dict[str, Any] = content.get("networks", {}) if content.get("sources") == sources() else {}
+    return found
+
+
+def keep(graphs: Mapping[str, Graph]) -> None:
+    """Writes the graphs by the words of their records; a full disk is an error, and nothing is half-written."""
+    lines = ",\n".join(f"{json.dumps(said)}: {json.dumps(graph.said())}" for said, graph in sorted(graphs.items()))
+    write_text(KEPT, f'{{"sources": "{sources()}", "networks": {{\n{lines}\n}}}}\n')
+    kept.cache_clear()
+
+
+@cache
+def graph_of(model: Model) -> Graph:
+    """The graph of a network, kept or written down now (which needs torch); UserError if there is no such module."""
+    if (said := kept().get(repr(model))) is not None:
+        return Graph.read(said)
+    from reproduce.models.lower import lowered
+
+    return lowered(model)

@@ -14,10 +14,8 @@ from typing import Any, ClassVar
 from reproduce.declare import closure
 from reproduce.declare.values import calling, words
 from reproduce.errors import UserError
-from reproduce.models.count import Count
-from reproduce.models.graph import Graph
-from reproduce.models.model import Model
-from reproduce.models.sample import Sample
+from reproduce.models.graph import Count, Graph
+from reproduce.models.model import Model, Sample
 
 
 @dataclass(frozen=True)

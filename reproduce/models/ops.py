@@ -78,19 +78,6 @@ class One:
         total = F.embedding_bag(x, p[f"{layer}.weight"], mode="sum", padding_idx=0)
         return total / ((x != 0).sum(-1, keepdim=True) + 1e-6)
 
-    def each(self, x: Tensor, function: str) -> Tensor:
-        """A function of single numbers, by its name in torch.nn.functional."""
-        return getattr(F, function)(x)  # type: ignore[no-any-return]
-
-    def group_norm(self, x: Tensor, p: Params, layer: str, groups: int, eps: float) -> Tensor:
-        """Images with mean 0 and variance 1 in each group of channels."""
-        weight = p[f"{layer}.weight"]  # [channels], or [A, channels]: as many times the groups
-        groups *= weight.numel() // weight.shape[-1]
-        return F.group_norm(x, groups, weight.flatten(), p[f"{layer}.bias"].flatten(), eps)
-
-    def mean_pool(self, x: Tensor, size: int, stride: int, padding: int) -> Tensor:
-        return F.avg_pool2d(x, size, stride, padding)
-
     def pool(self, x: Tensor, size: int = 2, stride: int = 2, padding: int = 0) -> Tensor:
         # A one-channel image is ambiguous between the layouts, and pooling NCHW is scalar code.
         return F.max_pool2d(x.contiguous(memory_format=torch.channels_last), size, stride, padding)

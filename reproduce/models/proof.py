@@ -10,22 +10,22 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from reproduce.errors import UserError, say_once
+from reproduce.errors import UserError
 from reproduce.models.alone import Live, copied, instance, samples, values
-from reproduce.models.count import Count
-from reproduce.models.graph import Graph
-from reproduce.models.layers import Unknown
-from reproduce.models.lower import entries, lower, tensors
-from reproduce.models.network import Network
+from reproduce.models.graph import Count, Graph
+from reproduce.models.lower import Unknown, entries, lower, tensors
 from reproduce.models.ops import One, Stacked
 from reproduce.streams import globally
+
+if TYPE_CHECKING:
+    from reproduce.models.network import Network
 
 SAME = 1e-10
 CPU = torch.device("cpu")
@@ -38,7 +38,7 @@ def examined(model: Network) -> Graph:
         raise UserError(f"the network {model.make} cannot be trained: {said}")
     if model.sample is None:
         return _by_itself(module, "nothing is known of its samples")
-    (first, memory), (again, _) = (_outcome(model, made) for made in (module, model.module(0)))
+    first, again = (_outcome(model, made) for made in (module, model.module(0)))
     if not all(torch.allclose(a, b, 0, 0, equal_nan=True) for a, b in zip(first, again, strict=True)):
         raise UserError(
             f"the network {model.make} gives other numbers when it is made and run once more with the same seed: it "
@@ -46,40 +46,19 @@ def examined(model: Network) -> Graph:
         )
     if any(t.grad is not None for t in module.parameters()):
         raise UserError(f"the network {model.make} cannot be copied: what a copy computes with is the first one's")
-    _warn_squeezed(model, module)
-    why = f"{memory} changes as it runs, and starts anew in every client's local run" if memory else ""
     try:
-        if not why:
-            with globally("trace"):
-                graph = lower(copy.deepcopy(module))
-            if _equal(model, graph):
-                return graph
+        with globally("trace"):
+            graph = lower(copy.deepcopy(module))
+        why = "" if _equal(model, graph) else "what torch.fx makes of it computes something else"
     except Unknown as error:
         why = str(error)
     except Exception as error:  # a call as nobody has foreseen it
         why = f"it is written in another way ({type(error).__name__}: {error})"
-    return _by_itself(module, why or "what torch.fx makes of it computes something else")
+    return _by_itself(module, why) if why else graph
 
 
 def _by_itself(module: nn.Module, why: str) -> Graph:
     return Graph(*entries(module), outputs=(2,), features=1, alone=why)
-
-
-def _warn_squeezed(model: Network, module: nn.Module) -> None:
-    """UserError for a network that makes probabilities; a line on stderr for one that squeezes its logits."""
-    x = samples(model.sample, 8)
-    if x.is_floating_point():
-        x[4:] *= 1e4
-    try:
-        made = Live(model, module, values(module), False)(x, 0)[1].detach()
-    except UserError:  # it may take no such samples
-        return
-    if not bool((made >= 0).all() and (made <= 1 + 1e-4).all()):
-        return
-    if bool((made.sum(1) - 1).abs().max() < 1e-4):
-        raise UserError(f"{model} ends in a softmax, which the loss takes itself: let it end in the logits")
-    said = f"{model} gives numbers between 0 and 1, as a sigmoid does, and the loss takes logits"
-    say_once(f"warning: {said}: let it end in these")
 
 
 def _unfit(module: nn.Module) -> str:
@@ -100,31 +79,14 @@ def _unfit(module: nn.Module) -> str:
     return "" if any(t.requires_grad for t in module.parameters()) else "it has no parameters that are trained"
 
 
-def _outcome(model: Network, module: nn.Module) -> tuple[list[Tensor], str]:
-    """What copies of a module make of some samples, in training and in evaluation, and the first thing that changed in
-    training beside the entries of the vector."""
+def _outcome(model: Network, module: nn.Module) -> list[Tensor]:
+    """What copies of a module make of some samples, in training and in evaluation."""
     p, x = values(module), samples(model.sample, 3)
     live = Live(model, module, p, True)
-    before = _memory(live.module)
     _, logits = live(x, 0)
-    grads, after = live.back((logits, torch.ones_like(logits))), _memory(live.module)
-    changed = next((n for n in before.keys() | after.keys() if before.get(n) != after.get(n)), "")
+    grads = live.back((logits, torch.ones_like(logits)))
     _, judged = Live(model, module, p, False)(x, 0)
-    return [logits.detach(), *grads.values(), *live.read(p).values(), judged.detach()], changed
-
-
-def _memory(module: nn.Module) -> dict[str, Any]:
-    """What a module holds beside its layers and the entries of the vector; of normalisation without the counter, for
-    which only a momentum of None asks."""
-    known, found = vars(nn.Module()).keys(), {}
-    entry = {id(t) for t in tensors(module).values()}
-    for prefix, m in module.named_modules():
-        held = {n: v for n, v in {**vars(m), **m._buffers}.items() if n not in known and id(v) not in entry}
-        if getattr(m, "momentum", None) is not None:
-            held.pop("num_batches_tracked", None)
-        for name, v in held.items():
-            found[f"{prefix}.{name}".removeprefix(".")] = (id(v), v._version) if isinstance(v, Tensor) else repr(v)
-    return found
+    return [logits.detach(), *grads.values(), *live.read(p).values(), judged.detach()]
 
 
 class Drawing(One):

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reproduce.models.count import Count, Shapes
 from reproduce.models.declared import ascending, floor
+from reproduce.models.graph import Count, Shapes
 from reproduce.models.model import Initial, Model
 
 

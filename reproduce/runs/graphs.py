@@ -1,6 +1,6 @@
 """`python -m reproduce.runs.graphs` keeps the graphs of the declared networks, after one of `SOURCES` was changed.
 
-Planning then needs no torch (`reproduce/models/graph.py`).
+Planning then needs no torch (`reproduce/models/model.py`).
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from reproduce.declare.experiment import SCALES
-from reproduce.models.graph import KEPT, keep
 from reproduce.models.lower import lowered
+from reproduce.models.model import KEPT, keep
 from reproduce.runs import plan
 
 SOURCES = ("reproduce.models.small", "reproduce.models.library")
-"""Modules whose graphs are kept. `graph.sources` is a digest of them; a graph of another would outlive its module."""
+"""Modules whose graphs are kept. `model.sources` is a digest of them; a graph of another would outlive its module."""
 
 
 def networks() -> dict[str, Any]:

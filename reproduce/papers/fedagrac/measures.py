@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from reproduce.declare.artifact import Last, Reach
-from reproduce.models.count import Count
+from reproduce.models.graph import Count
 from reproduce.models.model import Model
 from reproduce.papers.fedagrac import theory
 from reproduce.papers.fedagrac.theory import FAST, SLOW, Floats

@@ -16,7 +16,7 @@ from reproduce.data.load import load
 from reproduce.data.sources import find_source
 from reproduce.declare.values import Count, Indices, Labels
 from reproduce.engine.requests import Evaluate
-from reproduce.models.sample import Sample
+from reproduce.models.model import Sample
 from reproduce.partitions.base import Over, drawn
 from reproduce.settings import settings
 from reproduce.streams import rng
