@@ -1,4 +1,4 @@
-"""Files: read if they are files, whatever their line ends; written complete or not at all; YAML whose keys occur once.
+"""Files: read whatever their line ends; written complete or not at all; YAML whose keys occur once.
 
 A file appears under its name only when it is whole (temporary file beside it, fsync, rename), so a kill at any moment
 leaves the old file or the new one.
@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import socket
-import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -27,28 +26,14 @@ STALE = 3600.0
 """Seconds after which a temporary file is nobody's any more."""
 
 
-def regular(path: Path) -> Path:
-    """`path`, to be opened. Raises UserError for a pipe, a socket or a device, whose reader may wait for ever."""
-    with contextlib.suppress(OSError, ValueError):  # which opening it says again
-        kind = path.stat().st_mode
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise UserError(f"{path} is a pipe, a socket or a device: put a file in its place, or delete it")
-    return path
-
-
-def read_bytes(path: Path) -> bytes:
-    """The content of a file; UserError as of `regular`."""
-    return regular(path).read_bytes()
-
-
 def read_text(path: Path) -> str:
-    """The content of a file in UTF-8, its lines ended by \\n; UserError as of `regular`."""
-    return regular(path).read_text(encoding="utf-8")
+    """The content of a file in UTF-8, its lines ended by \\n."""
+    return path.read_text(encoding="utf-8")
 
 
 def read_source(path: Path) -> bytes:
     """A text file of the repository as it was committed: git may have given its lines the ends of another system."""
-    return read_bytes(path).replace(b"\r\n", b"\n")
+    return path.read_bytes().replace(b"\r\n", b"\n")
 
 
 def write(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:
@@ -101,22 +86,14 @@ def check_writable(path: Path) -> None:
 
     What processes that were killed while writing left beside it is swept.
     """
-    if not path.name:
-        raise UserError(f"cannot write {path}: it is a folder; name a file")
-    probe = _beside(path)
+    if not path.name or (path.exists() and not path.is_file()):
+        kind = "a device or a pipe" if path.name and not path.is_dir() else "a folder"
+        raise UserError(f"cannot write {path}: it is {kind}; name a file")
     try:
-        if path.exists() and not path.is_file():
-            kind = "a folder" if path.is_dir() else "a device or a pipe"
-            raise UserError(f"cannot write {path}: it is {kind}; name a file")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with probe.open("wb") as file:
-            file.write(b".")
-        probe.unlink()
-        sweep(path.parent, path.name)
-    except (OSError, ValueError) as error:
-        with contextlib.suppress(OSError, ValueError):
-            probe.unlink(missing_ok=True)
-        raise unwritable(path, error) from error
+        write(_beside(path), lambda file: file.write(b".")).unlink()
+    except UserError as error:
+        raise unwritable(path, error.__cause__) from error  # type: ignore[arg-type]
+    sweep(path.parent, path.name)
 
 
 @contextlib.contextmanager

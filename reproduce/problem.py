@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from reproduce.data.batches import Batches, Fixed
-from reproduce.data.checks import declaration
+from reproduce.data.dataset import declaration
 from reproduce.data.sources import find_source
 from reproduce.data.tokens import BytePairs
 from reproduce.declare.values import Count, Positive, Seed, Whole, check_values

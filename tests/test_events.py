@@ -12,7 +12,7 @@ from runs import run as play_all
 
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.clocks.events import Events, Script
-from reproduce.clocks.record import Target
+from reproduce.clocks.step import Target
 from reproduce.data.batches import WithReplacement
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment

@@ -11,8 +11,7 @@ import torch
 from runs import run as play_all
 
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
-from reproduce.algorithms.ca_fedavg import CAFedAvg
-from reproduce.algorithms.calibration import Calibration
+from reproduce.algorithms.calibration import CAFedAvg, Calibration
 from reproduce.algorithms.fedacs import FedACS
 from reproduce.algorithms.fedau import FedAU
 from reproduce.algorithms.fednova import FedNova

@@ -25,10 +25,7 @@ from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import (
-    CNN_SVHN,
     MLP,
-    SVHN_CNN,
-    SVHN_CONS,
     AlexNet,
     ConvNet,
     FastText,
@@ -39,6 +36,7 @@ from reproduce.models.declared import (
     Softmax,
 )
 from reproduce.models.model import Model
+from reproduce.papers.dynamic_init.settings import CNN_SVHN, SVHN_CNN, SVHN_CONS
 from reproduce.partitions.dirichlet import DirichletClass
 from reproduce.problem import Classification
 from reproduce.settings import Settings

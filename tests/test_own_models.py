@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -121,12 +120,6 @@ def test_a_seed_gives_the_same_numbers_alone_and_in_company(name: str) -> None:
     torch.testing.assert_close(alone.state["x"], both.state["x"], rtol=1e-4, atol=1e-5)
     assert name == "residual" or torch.equal(alone.state["x"], both.state["x"])
     assert not torch.equal(first.state["x"], both.state["x"])
-
-
-def test_a_batch_of_one_is_refused_before_any_training() -> None:
-    e = experiment(network("BN1(12)"))
-    with pytest.raises(UserError, match="leave one of them alone in a batch, of which 2 of the network"):
-        ClientSplits(settings()).get(replace(e.problem, batches=Fixed(1)), 0)
 
 
 def test_another_file_is_another_declaration(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,11 +61,12 @@ def same(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
 def test_the_file_has_what_the_engine_trains_on(problem: Any, tmp_path: Path) -> None:
     """Of every declared partition: the clients' samples in their order, of the test set too."""
     file = tmp_path / "who.parquet"
-    write(problem, file, 5)
+    found = write(problem, file, 5)
     task, rows = ClientSplits(settings()).get(problem, 5), pd.read_parquet(file)
-    for part, parts in (("train", task.indices), ("test", task.test_indices)):
+    for part, parts, used in zip(("train", "test"), (task.indices, task.test_indices), found.used, strict=True):
         mine = rows[rows["part"] == part] if "part" in rows else rows[[part == "train"] * len(rows)]
-        places = mine["position" if "position" in rows else "index"].to_numpy()
+        places = mine["index"].to_numpy()
+        parts = [used[p] for p in parts] if parts else parts
         assert same([places[mine["client"] == c] for c in range(problem.clients)] if parts else [], parts or [])
 
 
@@ -74,7 +75,7 @@ def test_the_file_has_the_order_of_the_data_set_where_a_problem_uses_a_subset(tm
     file, data = tmp_path / "who.parquet", load("digits", settings())
     write(problem, file)
     table, task = pd.read_parquet(file), ClientSplits(settings()).get(problem, 0)
-    assert list(table.columns) == ["part", "client", "index", "position", "label"]
+    assert list(table.columns) == ["part", "client", "index", "label"]
     for part, x, y, parts, features in (
         ("train", data.train_x, data.train_y, task.indices, task.device_data.train_x),
         ("test", data.test_x, data.test_y, task.test_indices, task.device_data.test_x),
@@ -83,7 +84,6 @@ def test_the_file_has_the_order_of_the_data_set_where_a_problem_uses_a_subset(tm
         assert rows["label"].tolist() == y[rows["index"]].tolist()
         for client, positions in enumerate(parts):
             mine = rows[rows["client"] == client]
-            assert mine["position"].tolist() == positions.tolist()
             images = x[mine["index"]].transpose(0, 3, 1, 2) / np.float32(255)
             assert np.array_equal(images, features[positions].numpy())
 

@@ -17,9 +17,9 @@ from reproduce.algorithms.os_sampling import OptimalSampling, OptimalSamplingOri
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.algorithms.solvers import DecayFedAvg, FadingFedAvg
 from reproduce.clocks.events import Events
-from reproduce.clocks.record import Target
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
+from reproduce.clocks.step import Target
 from reproduce.data import batches
 from reproduce.declare.experiment import Experiment
 from reproduce.declare.values import check_values

@@ -1,4 +1,5 @@
-"""Equal step lengths: the rate at which an algorithm moves as far per round as FedAvg (FedACS, App. I.2)."""
+"""Equal step lengths: the rate at which an algorithm moves as far per round as FedAvg (FedACS, App. I.2); and
+communication-aware FedAvg (Perazzone et al., INFOCOM 2022)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Names, Participants, RoundContext, State, objective, observe
+from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Participants, RoundContext, State, objective, observe
 from reproduce.declare.values import Count
 from reproduce.engine.requests import Train, Trained
 
@@ -75,3 +76,16 @@ def fedavg_length(env: Env, now: RoundContext) -> float:
 def reliable_length(env: Env, now: RoundContext) -> float:
     """sum w A, that of an algorithm which makes up for lost updates (eqs. 113, 115)."""
     return float((objective(env, now) * now.norm).sum())
+
+
+@dataclass(frozen=True)
+class CAFedAvg(Calibrated):
+    """X <- X + sum over received clients of weight_m U_m / (1 - q_m), FedACS eq. (113)."""
+
+    names: ClassVar[Names] = {"ca_fedavg": {}}
+
+    def message_weights(self, env: Env, now: RoundContext, cohort: Participants) -> Floats:
+        return cohort.weight / now.success[cohort.ids]  # p_m / s_m, s_m = 1 - q_m [C]
+
+    def step_length(self, env: Env, now: RoundContext) -> float:
+        return reliable_length(env, now)

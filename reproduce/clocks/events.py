@@ -18,8 +18,7 @@ import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
 from reproduce.algorithms.base import Env, Floats, State, Tensor, record
-from reproduce.clocks.record import Target, diverged, measure
-from reproduce.clocks.step import step
+from reproduce.clocks.step import Target, diverged, measure, step
 from reproduce.declare.values import Count, NonNegative, Positive, Whole
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems import Steps, System

@@ -10,8 +10,7 @@ import numpy as np
 
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import Env, FedAvg, State, observe, record
-from reproduce.clocks.record import Target, diverged, measure
-from reproduce.clocks.step import step
+from reproduce.clocks.step import Target, diverged, measure, step
 from reproduce.declare.values import Count, Whole
 from reproduce.systems import System
 

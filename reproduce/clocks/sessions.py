@@ -14,9 +14,8 @@ import numpy as np
 
 from reproduce.algorithms.base import Env, FedAvg, RoundContext, State, Tensor, observe, record
 from reproduce.algorithms.session_starts import Previous, Start
-from reproduce.clocks.record import diverged, measure
 from reproduce.clocks.rounds import synchronous
-from reproduce.clocks.step import step
+from reproduce.clocks.step import diverged, measure, step
 from reproduce.declare.values import Count, NonNegative, Probability
 from reproduce.errors import UserError
 from reproduce.systems.membership import Membership

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reproduce.data.checks import PARTS
-from reproduce.data.dataset import Arrays
+from reproduce.data.dataset import PARTS, Arrays
 from reproduce.data.load import find_layout, load, sha256, verified
 from reproduce.data.sources import Files, Source, find_source
 from reproduce.errors import UserError

@@ -13,15 +13,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from reproduce.data import checks
+from reproduce.data import dataset as checks
 from reproduce.data import decoded as store
-from reproduce.data.checks import ARRAYS, PARTS
-from reproduce.data.dataset import Arrays, Dataset, tokenize, unpacked
-from reproduce.data.pictures import listed
+from reproduce.data.dataset import ARRAYS, PARTS, Arrays, Dataset, tokenize, unpacked
+from reproduce.data.formats import listed
 from reproduce.data.sources import File, Files, Source, find_source
 from reproduce.declare.values import calling, foreign
 from reproduce.errors import MissingData, UserError
-from reproduce.files import regular
 from reproduce.models import weights
 from reproduce.settings import Settings
 
@@ -198,5 +196,5 @@ def verified(file: File, folder: Path, name: str) -> str:
 
 def sha256(path: Path) -> str:
     """SHA-256 of a file."""
-    with regular(path).open("rb") as stream:
+    with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

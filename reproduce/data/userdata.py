@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.data import decoded as store
-from reproduce.data.checks import ARRAYS
-from reproduce.data.dataset import Arrays, Dataset
-from reproduce.data.pictures import listed
+from reproduce.data.dataset import ARRAYS, Arrays, Dataset
+from reproduce.data.formats import listed
 from reproduce.data.userfiles import LABEL, Columns, read
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
-from reproduce.files import regular
 from reproduce.models.model import Sample
 from reproduce.settings import settings
 from reproduce.streams import rng
@@ -147,7 +145,7 @@ def _sum(root: Path, files: Sequence[Path], *how: str) -> str:
     digest = hashlib.sha256(repr((FORMAT, how)).encode())
     for file in files:
         try:
-            with regular(root / file).open("rb") as stream:
+            with (root / file).open("rb") as stream:
                 digest.update(f"{file.as_posix()}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
         except OSError as error:
             raise UserError(f"{root / file} cannot be read ({error.strerror}): mend it, or take it out") from error

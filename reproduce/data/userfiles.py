@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.data.pictures import SPLIT, classed, pixels
+from reproduce.data.formats import SPLIT, classed, pixels
 from reproduce.errors import UserError
 
 LABEL = "label"

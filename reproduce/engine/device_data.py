@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from reproduce.data.batches import Indices
-from reproduce.data.checks import features, summed
+from reproduce.data.dataset import features, summed
 from reproduce.data.tokens import BytePairs, pieces
 from reproduce.declare.values import foreign
 from reproduce.engine.layout import layout_of

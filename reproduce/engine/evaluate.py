@@ -13,8 +13,7 @@ from reproduce.engine.client_split import ClassificationSplit, ClientSplit
 from reproduce.engine.kernels import compiled
 from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import QuadraticSplit
-from reproduce.engine.order import ordered
-from reproduce.engine.requests import Evaluate, Evaluated
+from reproduce.engine.requests import Evaluate, Evaluated, ordered
 from reproduce.engine.strategies import choose
 from reproduce.engine.trainer import demand
 from reproduce.models.model import Model

@@ -65,11 +65,8 @@ class Own:
             answer = yield request
 
     def models(self, env: Env, state: State) -> Mapping[str, Any]:
-        before = state["x"].clone()
         with self._looked_at("models", env, state):
             found = self._algorithm.models(env, state)
-        if not before.equal(state["x"]):
-            raise OwnCodeError("`models` changes the model, which is to be evaluated only")
         if not isinstance(found, Mapping) or not found or not all(isinstance(key, str) for key in found):
             raise OwnCodeError(f"`models` gives a mapping from words to models [P], not {_short(found)}")
         for x in found.values():
@@ -82,13 +79,10 @@ class Own:
     def metrics(self, env: Env, state: State, answers: Mapping[str, Any]) -> list[tuple[str, str, float]]:
         with self._looked_at("metrics", env, state):
             found = list(self._algorithm.metrics(env, state, answers))
-        finite = all(np.isfinite(values).all() for a in answers.values() for values in a.metrics.values())
         rows = all(isinstance(row, tuple) and [*map(type, row[:2])] == [str, str] and len(row) == 3 for row in found)
         if not found or not rows or len({row[:2] for row in found}) < len(found):
             wanted = "rows (metric, key, value), two words and a number, each pair once"
             raise OwnCodeError(f"`metrics` gives {wanted}, not {_short(found)}")
-        if finite and (odd := [row for row in found if not math.isfinite(row[2])]):
-            raise OwnCodeError(f"`metrics` gives {odd[0][2]} for {odd[0][0]}, though what the models say is finite")
         return found
 
     @contextmanager

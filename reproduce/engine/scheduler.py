@@ -27,9 +27,8 @@ from reproduce.declare.apart import Tell, forked
 from reproduce.declare.experiment import Experiment, own_files
 from reproduce.engine.client_split import ClientSplit, ClientSplits, Env
 from reproduce.engine.evaluate import company, evaluate
-from reproduce.engine.order import Contents, contents
 from reproduce.engine.own import Own
-from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
+from reproduce.engine.requests import Contents, Evaluate, Gradient, Request, Train, contents, listed
 from reproduce.engine.trainer import Trainer
 from reproduce.streams import globally
 

@@ -29,8 +29,7 @@ from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
 from reproduce.engine.objectives import Objectives
-from reproduce.engine.order import ordered
-from reproduce.engine.requests import Train, Trained, asked
+from reproduce.engine.requests import Train, Trained, asked, ordered
 from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import Demand, Strategy
 from reproduce.models.model import Model

@@ -9,9 +9,7 @@ of a client and in every batch of an evaluation. What is drawn (dropout, noise) 
 from __future__ import annotations
 
 import copy
-import re
 import threading
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -110,16 +108,13 @@ class Live:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Whatever a module raises is a UserError that names the innermost layer that was at work."""
+        """Whatever a module raises is a UserError."""
         try:
             yield
         except UserError:
             raise
         except Exception as error:  # a module raises whatever it likes
-            names = {id(m): f" at {name}" for name, m in self.module.named_modules() if name}
-            at = [names.get(id(f.f_locals.get("self")), "") for f, _ in traceback.walk_tb(error.__traceback__)]
-            layer = next(filter(None, reversed(at)), "")
-            raise UserError(f"the network {self.model.make} fails{layer}: {words(error)}") from error
+            raise UserError(f"the network {self.model.make} fails: {words(error)}") from error
 
 
 class Through(torch.autograd.Function):
@@ -206,16 +201,6 @@ def started(model: Network, training: bool) -> Live:
     """A copy as it is made."""
     module = instance(model, model.seed)
     return Live(model, module, values(module), training)
-
-
-def needs_batch(model: Network) -> str:
-    """The first layer that normalises over a batch, and that no batch of one sample goes through in training."""
-    try:
-        started(model, True)(samples(model.sample, 1), 0)
-    except UserError as error:
-        found = re.search(r" at (\S+): Expected more than 1 value per channel", str(error))
-        return found[1] if found else ""
-    return ""
 
 
 class Flops(TorchDispatchMode):

@@ -220,15 +220,6 @@ class FlooredResNet(ResNet):
         return floor(self.width, channels)
 
 
-@dataclass(frozen=True)
-class MaskedResNet(ResNet):
-    """Masks may leave out every parameter, normalisation included (a choice of fiarse)."""
-
-    @property
-    def maskable(self) -> tuple[str, ...]:
-        return tuple(self.shapes)
-
-
 @cache
 def _narrowed(model: ResNet) -> Graph:
     return replace(model, width=1.0).graph.narrowed(model.kept_channels, 1 / model.width)
@@ -328,11 +319,3 @@ def ascending(exits: tuple[int, ...], depth: int, parts: str) -> None:
 def floor(width: float, units: int) -> int:
     """The share `width` of so many units, as ScaleFL's code rounds it; one at least."""
     return max(1, math.floor(width * units + 1e-9))
-
-
-SVHN_CNN = NormConvNet(normalisation="running")
-"""`svhn_cnn` of dynamic_init: SVHN, Tables 3 and 5."""
-CNN_SVHN = NormConvNet(blocks=((32,), (64,), (128,)), dropout=0.5, normalisation="none")
-"""`cnn_svhn` of dynamic_init: SVHN, Tables 8-14, all algorithms but MOON."""
-SVHN_CONS = ProjectedConvNet()
-"""`svhn_cons` of dynamic_init: the same for MOON."""

@@ -83,9 +83,7 @@ class Network(Model):
         return _examined(self)
 
     def needs_batch(self, sample: tuple[int, ...]) -> str:
-        from reproduce.models import alone
-
-        return alone.needs_batch(self) if self.graph.alone else super().needs_batch(sample)
+        return "" if self.graph.alone else super().needs_batch(sample)
 
     def cost(self, sample: tuple[int, ...]) -> Count:
         from reproduce.models import alone

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from reproduce.declare.values import calling
 from reproduce.errors import UserError
 from reproduce.models.alone import Live, copied, instance, samples, values
 from reproduce.models.graph import Count, Graph
@@ -34,11 +35,13 @@ CPU = torch.device("cpu")
 def examined(model: Network) -> Graph:
     """The graph of a user's module, or one that says why the module runs by itself; UserError if it cannot run."""
     module = instance(model, 0)
-    if said := _unfit(module):
-        raise UserError(f"the network {model.make} cannot be trained: {said}")
+    with calling(f"the network {model.make}", "examined"):
+        if said := _unfit(module):
+            raise ValueError(said)
     if model.sample is None:
         return _by_itself(module, "nothing is known of its samples")
-    first, again = (_outcome(model, made) for made in (module, model.module(0)))
+    with calling(f"the network {model.make}", "examined"):
+        first, again = (_outcome(model, made) for made in (module, model.module(0)))
     if not all(torch.allclose(a, b, 0, 0, equal_nan=True) for a, b in zip(first, again, strict=True)):
         raise UserError(
             f"the network {model.make} gives other numbers when it is made and run once more with the same seed: it "
@@ -62,20 +65,12 @@ def _by_itself(module: nn.Module, why: str) -> Graph:
 
 
 def _unfit(module: nn.Module) -> str:
-    """Why a module cannot be trained, with the name of the layer; "" if nothing is known against it."""
-    for prefix, m in module.named_modules():
-        said = f"{prefix or 'it'} ({type(m).__name__})"
-        if isinstance(m, torch.jit.ScriptModule):
-            return f"{said} is a program of TorchScript: give the module that it was made of"
-        for name, t in ((n, t) for n, t in {**vars(m), **m._parameters, **m._buffers}.items() if isinstance(t, Tensor)):
-            if torch.nn.parameter.is_lazy(t):
-                return f"{said} waits for its first samples: give it sizes"
-            if isinstance(t, nn.Parameter) and not t.is_floating_point():
-                return f"{name} of {said} is {t.dtype}: use real parameters (torch.view_as_complex in forward)"
-            if not t.is_leaf:
-                return f"{name} of {said} was computed when it was made, and cannot be copied: compute it in forward"
-            if t._backward_hooks or getattr(t, "_post_accumulate_grad_hooks", None):
-                return f"{name} of {said} has a hook, which no copy of it has: register it in forward"
+    """Why a module cannot be trained; "" if nothing is known against it."""
+    for name, t in module.named_parameters():
+        if not t.is_floating_point():
+            return f"{name} is {t.dtype}: use real parameters (torch.view_as_complex in forward)"
+        if t._backward_hooks or getattr(t, "_post_accumulate_grad_hooks", None):
+            return f"{name} has a hook, which no copy of it has: register it in forward"
     return "" if any(t.requires_grad for t in module.parameters()) else "it has no parameters that are trained"
 
 

@@ -1,8 +1,8 @@
 """A partition as a file that others can use: Parquet, a row for each sample that a client holds.
 
 Columns: `part` (train or test, only where clients have test sets), `client`, `index` (from 0, in the order of the data
-set), `position` (among the samples that are in use, only where these are a subset or in another order), `label`. The
-rows of a client are in its order, which batches follow. The metadata key `provenance` says what it is a partition of.
+set), `label`. The rows of a client are in its order, which batches follow. The metadata key `provenance` says what it
+is a partition of.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce import __version__, files
-from reproduce.data.checks import PARTS
+from reproduce.data.dataset import PARTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,32 +24,20 @@ if TYPE_CHECKING:
 
 ORDER = "index counts from 0 in the order of the data set's files; the rows of a client are in the client's order"
 
-COUNTS = "there", "used"
-"""How many samples the data set has, and how many of them are in use."""
-
 
 def rows(split: Split) -> pd.DataFrame:
     """The rows of a split, as they are exported."""
     import pandas as pd
 
-    wholes, tables = [np.arange(_counts(split, k)[0]) for k in range(len(split.parts))], []
-    apart = not all(map(np.array_equal, split.used, wholes))
+    tables = []
     for which, parts in enumerate(split.parts):
         positions = np.concatenate(parts)
         table = pd.DataFrame({"client": np.repeat(np.arange(len(parts)), [len(part) for part in parts])})
-        table["index"] = split.used[which][positions]
-        if apart:
-            table["position"] = positions
-        table["label"] = split.labels[which][positions]
+        table["index"], table["label"] = split.used[which][positions], split.labels[which][positions]
         if len(split.parts) > 1:
             table.insert(0, "part", PARTS[which])
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
-
-
-def _counts(split: Split, which: int) -> tuple[int, int]:
-    """`COUNTS` of the training or of the test set."""
-    return len((split.data.train_y, split.data.test_y)[which]), len(split.used[which])
 
 
 def checksum(table: pd.DataFrame) -> str:
@@ -69,7 +57,10 @@ def provenance(split: Split, table: pd.DataFrame, **more: Any) -> dict[str, Any]
         "clients": problem.clients,
         "seed": split.seed,
         "depends_on_seed": split.by_seed,
-        "samples": {part: dict(zip(COUNTS, _counts(split, k), strict=True)) for k, part in enumerate(PARTS)},
+        "samples": {
+            part: {"there": len(labels), "used": len(used)}
+            for part, labels, used in zip(PARTS, (split.data.train_y, split.data.test_y), split.used, strict=True)
+        },
         "subset_seed": problem.subset_seed,
         "order": ORDER,
         "versions": {"reproduce": __version__, "numpy": np.__version__},

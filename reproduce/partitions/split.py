@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reproduce.data.checks import PARTS, by_contents
-from reproduce.data.dataset import Dataset
+from reproduce.data.dataset import PARTS, Dataset, by_contents
 from reproduce.data.load import load, of_record
 from reproduce.declare.values import Indices, Labels, foreign
 from reproduce.errors import UserError

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import lzma
-import os
 import pickle
 import shutil
 from collections.abc import Callable, Iterator
@@ -127,11 +126,6 @@ def results() -> Iterator[Bad]:
         page = content("tables/smoke/fedagrac_table1.md", lambda _, data=data: data)
         said = "not used: tables/smoke/fedagrac_table1.md: not as it was rendered"
         yield Bad(f"a table, {name}", ("report", "--scale", "smoke"), said, page)
-    record = "results/smoke/replay.csv"
-    yield Bad("a record of replays is a pipe", ("verify", "--scale", "smoke"), f"not used: {record}: ", pipe(record))
-    yield Bad(
-        "a table is a pipe", ("report", "--scale", "smoke"), "a pipe, a socket", pipe("tables/smoke/fedagrac_table1.md")
-    )
 
 
 def replayed() -> Iterator[Bad]:
@@ -191,7 +185,6 @@ def checkpoints() -> Iterator[Bad]:
         "a loop": lambda path: path.symlink_to(path.name),
     }.items():
         yield Bad(f"a checkpoint, {name}", TRAIN, "delete it to train from the start", put(write))
-    yield Bad("a checkpoint, a pipe", TRAIN, "or delete it", put(os.mkfifo))
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -234,12 +227,6 @@ def claims() -> Iterator[Bad]:
         "deep": b"claims: " + b"[" * 5000 + b"\n", "an unknown key": claim() + b"more: 1\n",
     }.items():  # fmt: skip
         yield Bad(f"claims, {name}", ("verify", "--scale", "smoke"), "claims.yaml", patch=put(data))
-
-    def piped(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        os.mkfifo(here.parent / "claims.yaml")
-        put_claims(monkeypatch, lambda: [load_claims(here.parent / "claims.yaml")])
-
-    yield Bad("claims, a pipe", ("verify", "--scale", "smoke"), "a pipe, a socket or a device", patch=piped)
 
 
 # --- data sets of one's own -------------------------------------------------------------------------------------------

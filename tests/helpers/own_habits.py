@@ -144,13 +144,11 @@ answers("TwiceChosen", "choose", lambda c: Participants(np.repeat(c.ids, 2), np.
 answers("NoSums", "reduction", lambda w: None)
 answers("MetricsTwice", "metrics", lambda m: (r for r in [*m] * 2))
 answers("MetricsNone", "metrics", lambda m: iter(()))
-answers("MetricsNan", "metrics", lambda m: ((n, k, float("nan")) for n, k, v in m))
 answers("MetricsPairs", "metrics", lambda m: ((n, v) for n, k, v in m))
 answers("NoModels", "models", lambda m: None)
 answers("ModelsByNumber", "models", lambda m: {1: m[""]})
 answers("ModelsAsRows", "models", lambda m: {"": m[""][None]})
 answers("ModelsElsewhere", "models", lambda m: {"": Evaluate(m[""][None], view="validation")})
-answers("Evaluates", "models", lambda m: {"": m[""].mul_(0.9)})
 answers("RoundAsTuple", "round", lambda r: ())
 answers("AsksForText", "round", lambda r: (word for word in ["train"]))
 """
@@ -193,12 +191,10 @@ REFUSED = {
     "NoSums": "nothing was added up: `reduction` returned None",
     "MetricsTwice": "`metrics` gives rows (metric, key, value), two words and a number, each pair once",
     "MetricsNone": "each pair once, not list []",
-    "MetricsNan": "`metrics` gives nan for distance",
     "MetricsPairs": "`metrics` gives rows (metric, key, value)",
     **dict.fromkeys(("NoModels", "ModelsByNumber"), "`models` gives a mapping from words"),
     "ModelsAsRows": "what `models` gives has shape [1, 4], not [4]",
     "ModelsElsewhere": "a quadratic has no evaluation view 'validation'",
-    "Evaluates": "`models` changes the model",
     "RoundAsTuple": "`round` is a generator of requests, not tuple ()",
     "AsksForText": "a hook asks for str 'train', which is no Train",
 }

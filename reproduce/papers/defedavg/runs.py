@@ -9,7 +9,7 @@ from functools import cache
 
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.clocks.events import Events
-from reproduce.clocks.record import Target
+from reproduce.clocks.step import Target
 from reproduce.declare.experiment import PACKAGE, Experiment, Label, Panel, changed
 from reproduce.papers.defedavg import settings
 from reproduce.papers.defedavg.settings import ClockSetting, Pair

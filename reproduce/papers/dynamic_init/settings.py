@@ -7,12 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from reproduce.data.embedded import TopicTokens
-from reproduce.models.declared import CNN_SVHN, SVHN_CNN, SVHN_CONS, ConvNet, FastText, ImageNetResNet, Softmax
+from reproduce.models.declared import ConvNet, FastText, ImageNetResNet, NormConvNet, ProjectedConvNet, Softmax
 from reproduce.models.model import Model
 from reproduce.problem import Augment, Tokenizer
 
 Rate = tuple[float, float]
 Row = Mapping[str, str]
+
+
+SVHN_CNN = NormConvNet(normalisation="running")
+"""`svhn_cnn` of the paper's code: SVHN, Tables 3 and 5."""
+CNN_SVHN = NormConvNet(blocks=((32,), (64,), (128,)), dropout=0.5, normalisation="none")
+"""`cnn_svhn`: SVHN, Tables 8-14, all algorithms but MOON."""
+SVHN_CONS = ProjectedConvNet()
+"""`svhn_cons`: the same for MOON."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
-from reproduce.algorithms.ca_fedavg import CAFedAvg
-from reproduce.algorithms.calibration import Calibration
+from reproduce.algorithms.calibration import CAFedAvg, Calibration
 from reproduce.algorithms.fedacs import FedACS
 from reproduce.algorithms.fedau import FedAU
 from reproduce.algorithms.fednova import FedNova

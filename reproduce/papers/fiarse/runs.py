@@ -14,9 +14,9 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.models.declared import FlooredResNet, MaskedResNet, Perceptron
+from reproduce.models.declared import FlooredResNet, Perceptron
 from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
-from reproduce.papers.fiarse.variants import CroppedTests, FirstWindow, FreshTests, SteppedHeteroFL
+from reproduce.papers.fiarse.variants import CroppedTests, FirstWindow, FreshTests, MaskedResNet, SteppedHeteroFL
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, Steps, System

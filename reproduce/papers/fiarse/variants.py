@@ -16,6 +16,7 @@ from reproduce.data.load import load
 from reproduce.data.sources import find_source
 from reproduce.declare.values import Count, Indices, Labels
 from reproduce.engine.requests import Evaluate
+from reproduce.models.declared import ResNet
 from reproduce.models.model import Sample
 from reproduce.partitions.base import Over, drawn
 from reproduce.settings import settings
@@ -91,3 +92,12 @@ def cropped(images: Any) -> Any:
     wide = np.pad(images, ((0, 0), (MARGIN, MARGIN), (MARGIN, MARGIN), (0, 0)))
     cut = [image[top : top + height, left : left + width] for image, (top, left, _) in zip(wide, draws, strict=True)]
     return np.stack([image[:, ::-1] if mirrored else image for image, (*_, mirrored) in zip(cut, draws, strict=True)])
+
+
+@dataclass(frozen=True)
+class MaskedResNet(ResNet):
+    """Masks may leave out every parameter, normalisation included (a choice of fiarse)."""
+
+    @property
+    def maskable(self) -> tuple[str, ...]:
+        return tuple(self.shapes)
