@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     on = "aliases or panels; with --all, --list and --matrix by default all aliases"
     add("--on", nargs="+", default=[], metavar="BENCHMARK", help=on)
     data = (
-        "your own: a folder of class folders with pictures, a CSV, parquet or npz file, a saved datasets.Dataset; "
+        "your own: a folder of class folders with pictures, a CSV, parquet or npz file; "
         "without --on on a plain benchmark, which --cost shows"
     )
     add("--data", metavar="FOLDER|FILE", help=data)
