@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reproduce.algorithms import asynchronous, distillation, fedacg, fedagrac, fiarse, moon, scalefl, session_starts
+from reproduce.algorithms import asynchronous, distillation, fedacg, fedagrac, fiarse, moon, narrower, session_starts
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
 from reproduce.algorithms.calibration import Calibration
 from reproduce.algorithms.fedau import FedAU
@@ -94,7 +94,7 @@ BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
     (Scaffold(), {"control": ("none",)}),
     (fiarse.FIARSE(), {"sweep": ((0.5, 1.5),), "betas": ((0.9, 1.0),), "scope": ("channel",)}),
     (
-        scalefl.ScaleFL(),
+        narrower.ScaleFL(),
         {"levels": (((1.0, 0, 1.0),),), "distill": (-1.0,), "temperature": (0.0,), "from_round": (-1,)},
     ),
     (session_starts.Proposed(), {"V": (0,), "history": (-1,), "distance": ("cosine",)}),
