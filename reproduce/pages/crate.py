@@ -17,7 +17,7 @@ from typing import Any
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
-from reproduce.files import read_bytes, read_yaml
+from reproduce.files import read_yaml
 from reproduce.papers import artifacts
 from reproduce.runs import plan, results
 from reproduce.store.reading import Stored
@@ -55,7 +55,7 @@ class Graph:
         """A file of the working directory, with its checksum."""
         if path in self.entities:
             return {"@id": path}
-        held = read_bytes(Path(path))
+        held = Path(path).read_bytes()
         form = {"encodingFormat": FORMATS[Path(path).suffix]} if Path(path).suffix in FORMATS else {}
         told = {"contentSize": str(len(held)), "sha256": hashlib.sha256(held).hexdigest(), **form}
         return self.add(path, "File", name=Path(path).name, **told)
