@@ -91,7 +91,10 @@ def candidates(node: ast.AST, function: int = 0, statement: int = 0) -> Iterator
     for name, value in ast.iter_fields(node):
         if name not in ("decorator_list", "annotation", "returns"):
             for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and not isinstance(child, UNSEEN):
+                strict = (
+                    isinstance(child, ast.keyword) and child.arg == "strict"
+                )  # the same, if lengths are as they should
+                if isinstance(child, ast.AST) and not (strict or isinstance(child, UNSEEN)):
                     yield from candidates(child, function, statement)
 
 
@@ -159,7 +162,7 @@ def main() -> None:
         file.write_bytes(source)
         killed += bool(fails)
         change = f"{ast.unparse(node)} -> {ast.unparse(mutated(node))}".replace("\n", " ")
-        result = f"killed by {fails[0]}" if fails else f"SURVIVES {len(able)} tests"
+        result = f"killed by {fails[0]}" if fails else f"SURVIVES {len(able)} tests" if able else "NO TEST executes it"
         print(f"{file.relative_to(folder)}:{node.lineno}: {change}: {result}", flush=True)
     print(f"{killed} of {len(chosen)} mutants killed, seed {asked.seed}; the copy is in {folder}")
 
