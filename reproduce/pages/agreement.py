@@ -42,24 +42,25 @@ def numbers(scale: str, tables: Path = Path("tables")) -> pd.DataFrame:
     import pandas as pd
 
     files = [(paper, file) for paper in PAPERS for file in sorted((tables / scale).glob(f"{paper}_table*.csv"))]
-    found = [rows for paper, file in files if len(rows := _of(paper, file))]
+    read = [(paper, file.stem, pd.read_csv(file, keep_default_na=False, dtype=str)) for paper, file in files]
+    found = [rows for paper, stem, table in read if len(rows := of(paper, stem.removeprefix(f"{paper}_"), table))]
     if not any(rows["ours"].notna().any() for rows in found):
         raise UserError(f"no table of scale {scale} has a printed number beside ours: snakemake {scale} makes them")
     return pd.concat(found, ignore_index=True).astype(dict.fromkeys(("own", "bound", "printed_bound", "agrees"), bool))
 
 
-def _of(paper: str, file: Path) -> pd.DataFrame:
+def of(paper: str, table: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of one table, from the rows of its CSV as text."""
     import pandas as pd
 
-    rows: pd.DataFrame = pd.read_csv(file, keep_default_na=False, dtype=str)
     ours, printed = (pd.to_numeric(rows[name], errors="coerce") for name in ("mean", "paper"))
-    series = next((a.series for a in artifacts() if f"{a.paper}_{a.name}" == file.stem), "algorithm")
+    series = next((a.series for a in artifacts() if a.id == f"{paper}/{table}"), "algorithm")
     rest = [str(c) for c in rows.columns if c not in (*NUMBERS, series)]
     told = rows[rest].apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
     found = pd.DataFrame(
         {
             "paper": paper,
-            "table": file.stem.removeprefix(f"{paper}_"),
+            "table": table,
             "metric": rows["metric"],
             "unit": rows["metric"].map(UNITS),
             "setting": told.agg(" ".join, axis=1),
@@ -173,14 +174,19 @@ def _line(name: str, found: pd.DataFrame, printed: int, scale: str) -> list[str]
     line = [name, f"{printed:,}", f"{len(mine):,}", *["–"] * 3, f"{len(led):,}", "–", "–"]
     if len(mine) and scale == "paper":
         chance, most = null(mine)
-        line[3] = f"{mine['agrees'].mean():.0%}"
+        line[3], line[5] = near(mine)
         line[4] = f"{chance:.0%} ({most:.0%})"
-        median = mine.groupby("unit")["distance"].median()
-        line[5] = ", ".join(f"{gap:.2g} points" if unit == "%" else f"{gap:.0%}" for unit, gap in median.items())
     if len(led):
         line[7] = f"{(led['ours'] * led['printed'] > 0).mean():.0%}"
         line[8] = f"{led['favours'].mean():.0%}"
     return line
+
+
+def near(mine: pd.DataFrame) -> tuple[str, str]:
+    """The share that agrees, and the median distance of each unit."""
+    median = mine.groupby("unit")["distance"].median()
+    gaps = [f"{gap:.2g} points" if unit == "%" else f"{gap:.0%} of {unit}" for unit, gap in median.items()]
+    return f"{mine['agrees'].mean():.0%}", ", ".join(gaps)
 
 
 def section(paper: str) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError
 from reproduce.files import read_text
-from reproduce.pages import agreement, by_claim, choices
+from reproduce.pages import agreement, by_claim, choices, explained
 from reproduce.pages.quotes import FUNCTIONS, filled
 from reproduce.pages.short import SIDES, about, first_table, short
 from reproduce.papers import PAPERS
@@ -75,9 +75,11 @@ def _in_short(boards: Boards, paper: str) -> str:
 
 def _tables(paper: str, boards: Boards) -> str:
     """What every paper's page ends with."""
+    register = choices.register(paper)
+    beside = "\n\n".join(filter(None, [agreement.section(paper), explained.section(register)]))
     parts = [
-        ("Beside the printed numbers", agreement.section(paper)),
-        ("What the paper leaves open", choices.section(choices.register(paper))),
+        ("Beside the printed numbers", beside),
+        ("What the paper leaves open", choices.section(register)),
         ("Claims", claims_list(paper, boards)),
     ]
     return "".join(f"\n## {head}\n\n{text}\n" for head, text in parts if text)
