@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_userdata import folder, pictures, saved, table
+from datasets import DatasetDict
+from test_userdata import folder, library, pictures, saved, table
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
@@ -45,9 +49,13 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]
 
 def test_pictures_train_in_every_form_to_the_same_numbers(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parts = {p: pictures(1, n, (8, 8), s) for p, n, s in (("train", 10, 0), ("test", 4, 1))}
+    DatasetDict({p: library(*samples) for p, samples in parts.items()}).save_to_disk("a saved set")
     np.savez("arrays.npz", **{f"{p}_{k}": v for p, s in parts.items() for k, v in zip("xy", s, strict=True)})
+    Path("tables").mkdir()
+    for part, samples in parts.items():
+        library(*samples).to_parquet(f"tables/{part}.parquet")
     curves = []
-    for where in ("my photos", "arrays.npz"):
+    for where in ("my photos", "a saved set", "arrays.npz", "tables"):
         words = ["fedavg", "scaffold", "--data", where, "--partition", "Dirichlet(0.3, min_size=1)", "--clients", "4"]
         rows = said(capsys, *words)
         assert [row["algorithm"] for row in rows] == ["fedavg", "scaffold"]
@@ -111,10 +119,9 @@ def test_a_benchmark_keeps_all_but_its_data(photos: Path, capsys: pytest.Capture
 
 
 def test_from_python_with_a_data_set_and_a_record(photos: Path) -> None:
-    parts = {"train": pictures(1, 10, (8, 8)), "test": pictures(1, 4, (8, 8), 1)}
-    np.savez("arrays.npz", **{f"{p}_{k}": v for p, s in parts.items() for k, v in zip("xy", s, strict=True)})
+    data = DatasetDict(train=library(*pictures(1, 10, (8, 8))), test=library(*pictures(1, 4, (8, 8), 1)))
     options: dict[str, Any] = {"scale": "smoke", "seeds": [0, 1], "clients": 3, "partition": CappedDirichlet(1.0)}
-    frame = play(["fedavg", "fedprox(mu=0.1)"], data=Path("arrays.npz"), model=Softmax(64, 3), **options)
+    frame = play(["fedavg", "fedprox(mu=0.1)"], data=data, model=Softmax(64, 3), **options)
     assert len(frame) == 4
     assert (frame["status"] == "ok").all()
     again = play("fedavg", data="my photos", model=Softmax(64, 3), **options)
@@ -238,3 +245,20 @@ def test_what_cannot_be_is_one_line(
     lines = capsys.readouterr().err.splitlines()
     assert re.search(f"^error: .*{line}", lines[-1])
     assert not list(Path("results").rglob("*.parquet"))
+
+
+def test_a_library_says_nothing_besides_the_line(photos: Path) -> None:
+    """In a process of its own, where the loggers of `datasets` write to stderr, and in a home that stays empty."""
+    Path("mine.csv").write_text("a,label\n1,x\n2,y,3\n", encoding="utf-8")
+    table().drop(columns="who").to_csv("good.csv", index=False)
+    Path("home").mkdir()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(specs.__file__).parents[2]),
+        "HOME": str(Path("home").resolve()),
+    }
+    for where, status, lines in (("mine.csv", 2, 1), ("good.csv", 0, 0)):
+        command = [sys.executable, "-m", "reproduce", "play", "fedavg", "--data", where, *SMOKE, "--cost"]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (status, lines), done.stderr
+    assert not list(Path("home").iterdir())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from datasets import ClassLabel, Dataset, Features, Image
 from PIL import Image as Pillow
 
 from reproduce.data.userdata import ByColumn, bring
@@ -37,6 +38,12 @@ def saved(folder: Path, x: Any, y: Any) -> None:
     for i, (pixels, name) in enumerate(zip(x, y, strict=True)):
         (folder / name).mkdir(parents=True, exist_ok=True)
         Pillow.fromarray(pixels if pixels.shape[2] == 3 else pixels[..., 0]).save(folder / name / f"{i:03d}.png")
+
+
+def library(x: Any, y: Any) -> Dataset:
+    rows = {"image": [Pillow.fromarray(p if p.shape[2] == 3 else p[..., 0]) for p in x]}
+    rows |= {"label": [sorted(NAMES).index(n) for n in y]}
+    return Dataset.from_dict(rows, Features({"image": Image(), "label": ClassLabel(names=sorted(NAMES))}))
 
 
 def table(rows: int = 40, seed: int = 0) -> pd.DataFrame:
@@ -70,8 +77,8 @@ def test_the_same_content_is_the_same_data_and_other_is_not(folder: Path) -> Non
 def test_a_fifth_of_each_class_is_held_out_always_the_same(folder: Path) -> None:
     x, y = pictures()
     saved(folder / "photos", x, y)
-    np.savez("saved.npz", x=x, y=y)
-    first, second = bring("photos").load(), bring("saved.npz").load()
+    library(x, y).save_to_disk(folder / "saved")
+    first, second = bring("photos").load(), bring("saved").load()
     assert np.bincount(first.test_y).tolist() == [2, 2, 2]
     for part in ("train_x", "train_y", "test_x", "test_y"):
         assert np.array_equal(getattr(first, part), getattr(second, part))

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.data import decoded as store
-from reproduce.data.dataset import ARRAYS, Arrays, Dataset
+from reproduce.data.dataset import ARRAYS, Arrays, Dataset, summed
 from reproduce.data.formats import listed
-from reproduce.data.userfiles import LABEL, Columns, read
+from reproduce.data.userfiles import LABEL, Columns, Names, read
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
 from reproduce.models.model import Sample
@@ -37,7 +37,7 @@ ROWS = "(rows count from 0): fill it in, or take the row out"
 
 @dataclass(frozen=True)
 class UserData:
-    """Data that `bring` has read: `sha256` is of the files and how they are read.
+    """Data that `bring` has read: `sha256` is of the files (of the arrays, if there are none) and how they are read.
 
     shape: (C, H, W) of pictures, (D,) of a table. train, test: samples. holders: different values in the column that
     names the client; 0 without one.
@@ -107,26 +107,29 @@ class ByColumn:
         return [np.flatnonzero(holders == m).astype(np.int64, copy=False) for m in range(clients)]
 
 
-def bring(where: str | Path, label: str = LABEL, holder: str = "") -> UserData:
+def bring(where: Any, label: str = LABEL, holder: str = "") -> UserData:
     """Read a user's data, once for each content, into the store.
 
     where: a folder of class folders with pictures (with or without train/ and test/ above them), a CSV, parquet or npz
-    file, or a folder with train and test files of these kinds. label: the column of labels, names or whole numbers,
-    which become 0 .. C - 1 in sorted order. holder: the column that names the client, for `ByColumn`. Without a test
-    part, the same fifth of each class is held out.
+    file, a folder with train and test files of these kinds, a `datasets.Dataset` or `DatasetDict`, saved to disk or
+    not. label: the column of labels, names or whole numbers, which become 0 .. C - 1 in sorted order. holder: the
+    column that names the client, for `ByColumn`. Without a test part, the same fifth of each class is held out.
 
     Raises UserError for what cannot be used, in a line that names the file, the column or the row.
     """
-    where, what = Path(where), str(where)
-    if not where.exists():
-        raise UserError(f"{what} is not there: name a folder or a file")
-    files = listed(where) if where.is_dir() else [Path(where.name)]
-    sha256 = _sum(where if where.is_dir() else where.parent, files, label, holder)
+    sha256, what, files = "", "the data set", list[Path]()
+    if isinstance(where, str | Path):
+        where, what = Path(where), str(where)
+        if not where.exists():
+            raise UserError(f"{what} is not there: name a folder or a file")
+        files = listed(where) if where.is_dir() else [Path(where.name)]
+        sha256 = _sum(where if where.is_dir() else where.parent, files, label, holder)
     copy = _found(sha256)
     if copy is None:
         parts, left = read(where, files, what, (label, holder))
         arrays, notes = _arranged(parts, what, label, holder)
-        copy = store.write(settings().store / "data", "own", sha256, arrays, "; ".join(notes + left))
+        sha256 = sha256 or summed(arrays.values())
+        copy = _found(sha256) or store.write(settings().store / "data", "own", sha256, arrays, "; ".join(notes + left))
     arrays = copy.arrays()
     x, y = arrays["train_x"], arrays["train_y"]
     shape = (x.shape[3], *x.shape[1:3]) if x.ndim == 4 else x.shape[1:]
@@ -137,7 +140,7 @@ def bring(where: str | Path, label: str = LABEL, holder: str = "") -> UserData:
 
 
 def _found(sha256: str) -> store.Decoded | None:
-    return store.find(settings().store / "data", "own", lambda copy: copy.sha256 == sha256)
+    return store.find(settings().store / "data", "own", lambda copy: copy.sha256 == sha256) if sha256 else None
 
 
 def _sum(root: Path, files: Sequence[Path], *how: str) -> str:
@@ -203,7 +206,7 @@ def _features(columns: Columns, what: str, label: str, holder: str) -> tuple[lis
         if name and name not in columns:
             raise UserError(f"{what} has no column {name} of {of}; its columns are {', '.join(columns)}")
     names = [name for name in columns if name not in (label, holder)]
-    arrays = [name for name in names if columns[name].ndim > 1]
+    arrays = [name for name in names if not isinstance(c := columns[name], Names) and c.ndim > 1]
     if len(arrays) > 1 or not names:
         raise UserError(f"{what} has {len(arrays) or 'no'} columns of features that are pictures or lists: leave one")
     return arrays or names, [f"the column {name} is not used" for name in names if arrays and name not in arrays]
@@ -212,14 +215,16 @@ def _features(columns: Columns, what: str, label: str, holder: str) -> tuple[lis
 def _names(columns: Columns, what: str, name: str) -> tuple[list[str], list[str]]:
     """A column of names or whole numbers as text, all of which must be there; the different ones in their order."""
     values = columns.get(name, np.zeros(0))
-    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-    if values.ndim != 1 or not len(values):
-        raise UserError(f"{what}: the column {name} is not there, has no rows, or lists in them")
-    rows = [_text(value) for value in values.tolist()]
-    if None in rows:
-        raise UserError(f"{what}: the column {name} is empty in row {rows.index(None)} {ROWS}")
-    there = [*map(str, rows)]
-    return there, _sorted({*there})
+    if not isinstance(values, Names):
+        values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+        if values.ndim != 1 or not len(values):
+            raise UserError(f"{what}: the column {name} is not there, has no rows, or lists in them")
+        values = Names([_text(value) for value in values.tolist()], ())
+    if None in values.rows:
+        raise UserError(f"{what}: the column {name} is empty in row {values.rows.index(None)} {ROWS}")
+    there = [*map(str, values.rows)]
+    found = {*there}
+    return there, [text for text in values.order if text in found] or _sorted(found)
 
 
 def _text(value: Any) -> str | None:
@@ -241,7 +246,7 @@ def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArra
     found = []
     for name in names:
         values = columns.get(name)
-        if values is None or values.dtype.kind not in "biuf":
+        if values is None or isinstance(values, Names) or values.dtype.kind not in "biuf":
             wrong = "is missing" if values is None else "has words; features are numbers or pictures: leave it out"
             raise UserError(f"{what}: the column {name} {wrong}")
         if len(values) != rows:

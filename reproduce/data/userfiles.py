@@ -1,16 +1,17 @@
-"""A user's own files as columns: picture folders, CSV, parquet, npz.
+"""A user's own files as columns: picture folders, CSV, parquet, npz, and data sets of the `datasets` library.
 
-A folder's files are listed once, for its checksum and for reading. torchvision's folders take hidden ones for classes;
-pandas guesses labels.
+A folder's files are listed once, for its checksum and for reading. `datasets`' imagefolder would split them by words in
+their names (test_1.png) and follow no links; torchvision's takes hidden folders for classes; pandas guesses labels.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +27,24 @@ INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 """Names that pandas gives an index which is written as a column."""
 
 
-Columns = dict[str, NDArray[Any]]
+class Names(NamedTuple):
+    """A column of class names, None where there is none, and the order that a `ClassLabel` gives them."""
+
+    rows: list[str | None]
+    order: tuple[str, ...]
+
+
+Columns = dict[str, NDArray[Any] | Names]
 """Name -> N values; pictures are uint8 [N, H, W, C]."""
 Part = Callable[[], tuple[Columns, list[str]]]
 """Reads the columns of the training or the test part, and notes on what was left out."""
 
 
-def read(where: Path, files: Sequence[Path], what: str, words: tuple[str, str]) -> tuple[dict[str, Columns], list[str]]:
+def read(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> tuple[dict[str, Columns], list[str]]:
     """The columns of "train" and, if there is one, of "test"; what was left out, in words.
 
-    where: a folder with its `files`, or a file. what: its name in errors. words: columns that are text in a CSV file,
-    the first of which labels of folders and archives get. Raises UserError.
+    where: a folder with its `files`, a file, a `datasets.Dataset` or a `DatasetDict`. what: its name in errors. words:
+    columns that are text in a CSV file, the first of which labels of folders and archives get. Raises UserError.
     """
     found: dict[str, Columns] = {}
     try:
@@ -56,10 +64,16 @@ def read(where: Path, files: Sequence[Path], what: str, words: tuple[str, str]) 
     return found, list(dict.fromkeys(notes))
 
 
-def _parts(where: Path, files: Sequence[Path], what: str, words: tuple[str, str]) -> dict[str, Part]:
+def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> dict[str, Part]:
     """Each part by its name, and what reads it."""
+    from datasets import load_from_disk
+
+    if not isinstance(where, Path):
+        return _library(where, what)
     if where.is_file():
         return _table(where, what, words)
+    if {Path("dataset_dict.json"), Path("state.json")} & {*files}:
+        return _library(load_from_disk(where), what)
     tops = {f.parts[0] for f in files if len(f.parts) > 1}
     tables = [f for f in files if f.suffix.lower() in TABLES]
     if tables and not tops:
@@ -91,6 +105,8 @@ def _pictures(root: Path, files: Sequence[Path], what: str, label: str) -> tuple
 def _table(path: Path, what: str, words: tuple[str, str]) -> dict[str, Part]:
     """The parts of a file: one but for an archive's."""
     import pyarrow as pa
+    from datasets import Dataset
+    from datasets.table import InMemoryTable
     from pyarrow import csv, parquet
 
     if (kind := path.suffix.lower()) not in TABLES:
@@ -105,13 +121,8 @@ def _table(path: Path, what: str, words: tuple[str, str]) -> dict[str, Part]:
             table = csv.read_csv(path, read_options=options, convert_options=text)
         else:
             table = parquet.ParquetFile(path).read()  # `read_table` makes columns of folders that are called a=1
-        index = {n for n in table.column_names if INDEX.fullmatch(n)}
-        index |= {n for n in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(n, str)}
-        notes = [
-            f"the column {n or 'without a name'} is an index and not used" for n in table.column_names if n in index
-        ]
-        kept = [n for n in table.column_names if n not in index]
-        return {n: table[n].combine_chunks().to_numpy(zero_copy_only=False) for n in kept}, notes
+        index = [n for n in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(n, str)]
+        return _columns(Dataset(InMemoryTable(table)), path.name, index)
 
     return {"train": part}
 
@@ -129,3 +140,51 @@ def _archive(path: Path, label: str) -> dict[str, Part]:
                 raise UserError(f"{path.name} has two arrays {name} of the part {part}: leave one")
             columns[name] = archive[key]
     return {name: lambda columns=columns: (columns, []) for name, columns in parts.items()}  # type: ignore[misc]
+
+
+def _library(given: Any, what: str) -> dict[str, Part]:
+    from datasets import Dataset
+
+    parts = {"train": given} if isinstance(given, Dataset) else given
+    if not isinstance(parts, dict) or not all(isinstance(d, Dataset) for d in parts.values()):
+        kind = type(given).__name__
+        raise UserError(f"{what}: give a folder, a file, a datasets.Dataset or a DatasetDict, not a {kind}")
+    return {str(name): partial(_columns, rows, what) for name, rows in parts.items()}
+
+
+def _columns(rows: Any, what: str, index: Sequence[str] = ()) -> tuple[Columns, list[str]]:
+    """The columns of a `datasets.Dataset` but for an index."""
+    from datasets import ClassLabel, Image
+
+    if rows.format["type"] == "custom" or rows.format["format_kwargs"]:
+        raise UserError(f"{what} has a transform, which is made at each access: apply it by map() first")
+    table, found, notes = rows.with_format("arrow")[:], Columns(), []
+    for name in rows.format["columns"]:
+        feature = rows.features[name]
+        if INDEX.fullmatch(name) or name in index:
+            notes.append(f"the column {name or 'without a name'} is an index and not used")
+        elif isinstance(feature, Image):
+            cells = [cell or {"bytes": b""} for cell in table[name].to_pylist()]
+            opened = [c["path"] if c["bytes"] is None else io.BytesIO(c["bytes"]) for c in cells]
+            found[name] = pixels(((f"row {i}", file) for i, file in enumerate(opened)), what, feature.mode)
+        elif isinstance(feature, ClassLabel):  # a negative number is the library's sign for no label
+            known = [None if k is None or k < 0 else feature.names[k] for k in table[name].to_pylist()]
+            found[name] = Names(known, tuple(feature.names))
+        else:
+            found[name] = _array(table[name].combine_chunks(), f"{what}: the column {name}")
+    return found, notes
+
+
+def _array(values: Any, what: str) -> NDArray[Any]:
+    """A column; lists of one length become an array of more axes."""
+    from pyarrow import compute
+
+    shape = [len(values)]
+    while hasattr(values, "storage") or hasattr(values.type, "value_field"):
+        values = getattr(values, "storage", values)
+        lengths = compute.unique(compute.list_value_length(values)).to_pylist()
+        if len(lengths) != 1 or lengths[0] is None:
+            raise UserError(f"{what} has lists of several lengths: make all of one length")
+        shape, values = [*shape, lengths[0]], values.flatten()
+    found: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return found.reshape(shape)

@@ -116,8 +116,9 @@ def words(error: BaseException, *files: Path) -> str:
 # --- what it reads ----------------------------------------------------------------------------------------------------
 
 READING = re.compile(
-    "open|open_.*|(f|np)?read(_.*|lines?|er)?|load(s|txt)?|genfromtxt|fromfile|memmap|glob|rglob|iterdir|listdir|scandir|"
-    "walk|stat|exists|is_file|environ|getenv|import_module|__import__|exec|subprocess|popen|socket|urllib|urlopen"
+    "open|open_.*|(f|np)?read(_.*|lines?|er)?|load(s|txt|_(?!state_dict$).*)?|from_(pretrained|file|disk|csv|json|url).*|"
+    "genfromtxt|fromfile|memmap|File|connect|glob|rglob|iterdir|listdir|scandir|walk|stat|exists|is_file|environ|getenv|"
+    "import_module|__import__|exec|subprocess|popen|socket|urllib|urlopen"
 )
 """Names by which Python's and other libraries' ways to files, folders, variables, programs and networks are called."""
 

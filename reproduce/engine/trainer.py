@@ -2,8 +2,8 @@
 
 How each is computed says strategies.py. A request's strategy follows from the request alone; slots meet in a chunk only
 if they have the same strategy, data, model and rule. Requests are taken in an order that their contents decide
-(`requests.ordered`), each model is trained by one thread with one intra-op thread, and sums are added in chunk order: the result
-depends neither on the number of threads nor on the order of the requests.
+(`requests.ordered`), each model is trained by one thread with one intra-op thread, and sums are added in chunk order:
+the result depends neither on the number of threads nor on the order of the requests.
 """
 
 from __future__ import annotations

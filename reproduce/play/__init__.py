@@ -60,8 +60,8 @@ def play(
     has (`partitions.heldout`) and on seeds that are not reported.
     grid: what its own rate is multiplied with for that, in ascending order.
     against: what the others are compared with on the same seeds; "": the benchmark's FedAvg.
-    data: a folder or a file (`data.userdata.bring`), with `label`, the column of labels, in place of the benchmarks'
-    data; without `on`, the plain benchmark of `play.owndata`. model, partition,
+    data: a folder, a file, a `datasets.Dataset` or `DatasetDict` (`data.userdata.bring`), with `label`, the column
+    of labels, in place of the benchmarks' data; without `on`, the plain benchmark of `play.owndata`. model, partition,
     clients, epochs: in place of theirs (`owndata.benchmarks`). by_client: with columns `worst_client`, the accuracy of
     the worst client, and `client_spread`, its standard deviation over clients.
 

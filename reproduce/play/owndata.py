@@ -119,7 +119,7 @@ def _own(data: Any, model: Any, partition: Any, clients: int | None, label: str)
     if column and data is None:
         raise UserError(f"{partition}: the column that names the client is one of your own data: name them with --data")
     found = None if data is None else bring(data, label, column)
-    name = "" if data is None else Path(data).resolve().name
+    name = "" if data is None else Path(data).resolve().name if isinstance(data, str | Path) else "data"
     split = parse(partition) if isinstance(partition, str) and not column else partition
     if column and found:
         split = ByColumn(found, column)

@@ -29,19 +29,23 @@ from data_makers import (
     arrow,
     cast,
     deep_png,
+    each,
     frames,
+    library,
     linked,
     moved,
     noise,
     npz,
     numbered,
     one,
+    parquet,
     put,
     table,
     text,
     tree,
     turned,
 )  # fmt: skip
+from datasets import Array2D, Array3D, Dataset, DatasetDict, Features, Image, Value
 from PIL import Image as Pillow
 
 Row = tuple[str, Callable[[], Any], Plain | str]
@@ -107,6 +111,46 @@ FOLDERS: list[Row] = [
      "cat/up is a link to a folder"),
 ]  # fmt: skip
 
+LIBRARY: list[Row] = [
+    ("in memory", library, PICTURES),
+    ("saved", lambda: after("saved", library().save_to_disk("saved")), PICTURES),
+    ("parquet", lambda: parquet(library()), PICTURES),
+    ("an order of classes", lambda: library(("owl", "cat", "dog")), PICTURES._replace(order=["owl", "cat", "dog"])),
+    ("another order in test", lambda: library(NAMES, ("owl", "cat", "dog")), PICTURES),
+    ("a class more", lambda: library(("ant", "cat", "dog", "owl")), PICTURES),
+    ("labels as text", lambda: library(None), PICTURES),
+    ("text in test", lambda: DatasetDict(train=library()["train"], test=library(None)["test"]), PICTURES),
+    ("read as grey", lambda: library(image=Image(mode="L"), want=GREY), GREY),
+    ("rows taken", lambda: each(library(), lambda d: d.select([*range(len(d))][::-1])), Plain(X[::-1], Y[::-1], T[::-1],
+     U[::-1])),
+    ("a format", lambda: each(library(), lambda d: d.with_format("numpy")), PICTURES),
+    ("a column more", lambda: each(library(), lambda d: d.add_column("z", [0] * len(d))),
+     PICTURES._replace(note="the column z is not used")),
+    *((f"arrays, {kind}", lambda make=make: DatasetDict({p: make(x, y) for p, x, y in (("train", X, Y), ("test", T,
+     U))}),
+       want) for kind, make, want in (
+        ("lists", lambda x, y: Dataset.from_dict({"px": x, "label": y}), PICTURES),
+        ("3-D", lambda x, y: Dataset.from_dict({"px": x, "label": y}, Features({"px": Array3D((4, 5, 3), "uint8"),
+         "label": Value("string")})), PICTURES),
+        ("2-D", lambda x, y: Dataset.from_dict({"px": x[..., 0], "label": y}, Features({"px": Array2D((4, 5), "uint8"),
+         "label": Value("string")})), GREY),
+        ("channels first", lambda x, y: Dataset.from_dict({"px": x.transpose(0, 3, 1, 2), "label": y}), PICTURES),
+        ("int64", lambda x, y: Dataset.from_dict({"px": x.astype(int), "label": y}), PICTURES),
+    )),
+    ("one row of arrays is shorter", lambda: Dataset.from_dict({"v": [[1, 2]] * 9 + [[1]], "label": [0, 1] * 5}),
+     "several"),
+    ("a transform", lambda: each(library(), lambda d: d.with_transform(lambda b: b)), "has a transform, .* by map"),
+    ("Train and Test", lambda: DatasetDict(Train=library()["train"], Test=library()["test"]),
+     "the parts Train, Test: c"),
+    ("a and b", lambda: DatasetDict(a=library()["train"], b=library()["test"]), "has the parts a, b: call them train"),
+    ("test alone", lambda: DatasetDict(test=library()["test"]), "has the parts test: call them train and test"),
+    ("a stream", lambda: library()["train"].to_iterable_dataset(), "or a DatasetDict, not a IterableDataset"),
+    ("no label", lambda: each(library(), lambda d: d.map(lambda r, i: {"label": -1 if i == 1 else 0},
+     with_indices=True)),
+     "train part: the column label is empty in row 1"),
+    
+]  # fmt: skip
+
 ARCHIVES: list[Row] = [
     ("plain", npz, PICTURES),
     *((f"called {key}", lambda key=key: npz(key=key), PICTURES) for key in ("{name}_{part}",)),
@@ -148,6 +192,7 @@ ARCHIVES: list[Row] = [
 TABLES: list[Row] = [
     ("csv", table, TABLE),
     ("parquet", lambda: table("parquet"), TABLE),
+    ("in memory", lambda: DatasetDict({p: Dataset.from_pandas(f) for p, f in frames().items()}), TABLE),
     ("beside other files", lambda: after(table(), put("tables/README.md")), TABLE),
     ("in a folder a=1", lambda: after("a=1", table("parquet"), moved("tables", "a=1")), TABLE),
     ("an index, csv", lambda: table(index=True), INDEXED._replace(note=INDEXED.note.format("without a name"))),
@@ -158,6 +203,8 @@ TABLES: list[Row] = [
     ("an index with a name", lambda: table("parquet", change=lambda f: f.set_axis(f.index * 7).rename_axis("id"),
      index=True),
      INDEXED._replace(note=INDEXED.note.format("id"))),
+    ("an index in memory", lambda: DatasetDict({p: Dataset.from_pandas(f[f.a > -99]) for p, f in frames().items()}),
+     TABLE),
     *((f"labels {', '.join(names)}", lambda names=names: table(want=numbered(*names)), numbered(*names)) for names in (
         ("0", "01", "1"), ("None", "nan", "x"), ("NA", "NaN", "null"), ("2", "9", "10"), ("-1", "0", "1"),
         ("1.0", "2.0", "10.0"), ("False", "True", "unknown"), ("a,b", 'c"d', "e\nf"), ("1.5", "2", "v1"))),
@@ -215,5 +262,5 @@ TABLES: list[Row] = [
     
 ]  # fmt: skip
 
-KINDS = {"folder": FOLDERS, "npz": ARCHIVES, "table": TABLES}
+KINDS = {"folder": FOLDERS, "library": LIBRARY, "npz": ARCHIVES, "table": TABLES}
 FORMS = {f"{kind}: {name}": (make, want) for kind, rows in KINDS.items() for name, make, want in rows}

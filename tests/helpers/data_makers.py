@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, Value
 from PIL import Image as Pillow
 
 RNG = np.random.default_rng(0)
@@ -100,6 +101,30 @@ def deep_png(colours: int = 3) -> bytes:
     blocks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
     packed = (struct.pack(">I", len(d)) + t + d + struct.pack(">I", zlib.crc32(t + d)) for t, d in blocks)
     return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
+
+
+def library(
+    names: Any = tuple(NAMES), other: Any = None, want: Plain = PICTURES, image: Any = None, **more: Any
+) -> DatasetDict:
+    """A `DatasetDict` of pictures; names: of ClassLabel, None for labels as text; other: of the test part."""
+    parts = {}
+    for part, x, y, order in (("train", want.x, want.y, names), ("test", want.test_x, want.test_y, other or names)):
+        kind = ClassLabel(names=list(order)) if order else Value("string")
+        rows = {"image": [Pillow.fromarray(p.squeeze()) for p in x], "label": [*map(str, y)], **more}
+        parts[part] = Dataset.from_dict(rows, Features({"image": image or Image(), "label": kind}))
+    return DatasetDict(parts)
+
+
+def each(given: DatasetDict, change: Callable[[Any], Any]) -> DatasetDict:
+    return DatasetDict({part: change(rows) for part, rows in given.items()})
+
+
+def parquet(given: DatasetDict) -> str:
+    """The parts as parquet files of a folder."""
+    for part, rows in given.items():
+        put(f"tables/{part}.parquet", b"")
+        rows.to_parquet(f"tables/{part}.parquet")
+    return "tables"
 
 
 def npz(x: Any = None, y: Any = None, key: str = "{part}_{name}", want: Plain = PICTURES, **more: Any) -> str:
