@@ -113,6 +113,6 @@ def test_what_stands_under_a_picture_is_text(text: str) -> None:
     """A dollar sign of a reason is no formula: matplotlib ends at half of one."""
     fig, _ = figures.sheet()
     clean = text.encode("utf-8", "replace").decode()
-    around.absent(fig, {f"panel {clean}": f"its results are not used ('${clean}{{')"})
+    around.absent(fig, [(f"panel {clean}", f"its results are not used ('${clean}{{')")])
     around.stamp(fig, entries.scale_line("reduced", [f"local steps in ${clean}"]))
     fig.draw_without_rendering()

@@ -14,7 +14,7 @@ from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet, function
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.problem import Quadratic
-from reproduce.report import captions, entries, figures, formats, tables
+from reproduce.report import around, captions, entries, figures, formats, tables
 from reproduce.report.histories import Histories
 
 CELLS = pd.DataFrame({"algorithm": "a", "seed": [0, 1], "metric": "acc", "value": [70.0, 72.0]})
@@ -113,7 +113,7 @@ def test_captions_are_short_whatever_is_drawn(found: Artifact, scale: str) -> No
     fig, axes = figures.sheet()
     code = found.draw.fill if isinstance(found.draw, Filled) else found.draw
     marks = MARKED.get(found.id, MARKED.get(getattr(code, "where", ""), ("band",)))
-    lines = (found.draw.spread,) if isinstance(found.draw, Curves) else marks
+    lines = (found.draw.spread or "band",) if isinstance(found.draw, Curves) else marks
     for gid in lines:
         axes[0, 0].plot([0], [0], gid=gid)
     if isinstance(found.draw, Sheet) and scale == "paper":
@@ -129,7 +129,7 @@ def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
     run = Histories(histories("reduced").frame, "reduced", (), ("fewer steps: K 25, 60 rounds",))
     fig, axes = figures.sheet(1, 2)
     axes[0, 1].set_title("(b)")
-    figures.vacant(axes[:, 1:], "no results")
+    around.absent(fig, [("(b)", "no results")])
     assert captions.caption(made, run, fig)[0] == (
         "Reduced scale: fewer steps; not comparable with the paper number by number."
     )
@@ -137,7 +137,7 @@ def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
     assert captions.note(made, run, fig) == [
         "Stand-ins and settings: fewer steps: K 25, 60 rounds.",
         "A remark.",
-        "(b): not run: no results.",
+        "Not run, no results: (b).",
         "The paper prints no numbers for this figure.",
     ]
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact, Printed, Window
-from reproduce.report import looks
+from reproduce.report import figures, looks
 from reproduce.report.metrics import rounds_of
-from reproduce.report.names import canonical
+from reproduce.report.names import canonical, pretty
 from reproduce.report.tables import reported
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from reproduce.declare.experiment import Experiment
@@ -32,11 +33,23 @@ class Mark:
 
 
 def draw(
-    ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]
+    ax: Axes,
+    all_: Sequence[Printed],
+    artifact: Artifact,
+    here: Histories,
+    labels: Mapping[str, Any],
+    cells: pd.DataFrame,
 ) -> dict[str, Mark]:
-    """Put the paper's numbers that belong to these labels into the axes; returns a mark of each series with some."""
+    """Put the paper's numbers that belong to these labels into the axes, and ours beside those that say where a curve
+    is; returns a mark of each series with some."""
     found = [mark for each in all_ for mark in of(each, artifact, here.experiments, labels)]
-    styles = looks.of([*(m.series for m in found)])
+    own = [mark for each in all_ for mark in _ours(each, here.experiments, labels, cells)]
+    styles = looks.of([*(m.series for m in (*found, *own))])
+    drawn = [figures.DIVERGED.sub("", text) for text in ax.get_legend_handles_labels()[1]]
+    for mark in own:
+        if pretty(mark.series, artifact.names) in drawn:
+            filled = {"markerfacecolor": styles[mark.series].color, "markersize": 3.6, "gid": "ours", "zorder": 6}
+            ax.plot(mark.x, [mark.y, mark.y], **{**_open(styles[mark.series], mark), **filled})
     for mark in found:
         if ax.get_images():
             _outline(ax, mark)
@@ -45,6 +58,20 @@ def draw(
     if found and not ax.get_images():
         ax.plot([], [], label=KEY, **_open(looks.Look(looks.DARK, "solid", "o"), found[0]))
     return {mark.series: mark for mark in found}
+
+
+def _ours(
+    each: Printed, experiments: Sequence[Experiment], labels: Mapping[str, Any], cells: pd.DataFrame
+) -> Iterator[Mark]:
+    """The means over seeds of the same measure, where it is a place on the x axis."""
+    rows = cells[cells["metric"] == each.metric] if each.x == "value" and len(cells) else cells[:0]
+    for e in experiments:
+        mine = rows
+        for name in e.labels.keys() & set(rows):
+            mine = mine[mine[name].map(canonical) == canonical(e.labels[name])]
+        if len(mine):
+            x, bound = float(mine["value"].mean()), bool(mine["censored"].any())
+            yield Mark(str(e.labels[each.series]), (x, x), _place(each.y, {}, {**e.labels, **labels}), bound)
 
 
 def key(ax: Axes, mark: Mark, name: str) -> None:

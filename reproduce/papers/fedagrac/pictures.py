@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -88,16 +87,14 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     ax.set(xlabel="calibration rate λ", ylabel="accuracy after the last round (%)")
 
 
-def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: Mapping[str, int]) -> None:
-    """Fig. 3: accuracy over the rounds, a line per scheme. smooth: evaluations of a trailing mean per scale."""
+def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: int) -> None:
+    """Fig. 3: accuracy over the rounds, a line per scheme, from a tenth of the rounds on: before, curves climb steeply
+    and would hide what they do later. smooth: evaluations of a trailing mean."""
     rows = histories.frame[(histories.frame["metric"] == "accuracy") & histories.frame["algorithm"].isin(SCHEMES)]
     # The random initial model is in no trailing mean; its row stays, as the only one of a run that diverged at once.
     trained = rows.assign(value=rows["value"].where(rows["round"] > 0))
-    smoothed = metrics.smooth(trained, smooth[histories.scale])
-    figures.curves(ax, smoothed, order=SCHEMES, markers=6, start=1)
-    # The first rounds climb steeply and would hide what the curves do later.
-    late = smoothed.loc[smoothed["round"] >= rows["round"].max() // 10, "value"]
-    ax.set_ylim(late.quantile(0.02) - 1, late.max() + 1)
+    begin = max(1, smooth, rows["round"].max() // 10)
+    figures.curves(ax, metrics.smooth(trained, smooth), order=SCHEMES, markers=6, start=begin)
     ax.set_xlabel("round")
 
 
