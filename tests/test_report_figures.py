@@ -325,15 +325,6 @@ def test_a_logarithmic_axis_without_room_has_powers_of_ten_only() -> None:
     assert len(ticks) == 12
 
 
-def test_marks_of_a_logarithmic_axis_are_evenly_spaced_there() -> None:
-    _fig, ax = one()
-    figures.plain_log(ax, "x")
-    frame = runs(("fedavg",), seeds=1, points=1001)
-    figures.curves(ax, frame, start=1, markers=3, spread="band")
-    line = ax.get_lines()[0]
-    assert [line.get_xdata()[i] for i in line.get_markevery()] == pytest.approx([1, 10, 100])
-
-
 def test_a_line_over_time_has_all_points_that_a_seed_was_evaluated_at() -> None:
     _fig, ax = one()
     rows = [(0, 0.0, 0.0), (0, 1.0, 10.0), (0, 9.0, 90.0), (1, 0.0, 0.0), (1, 2.0, 40.0), (1, 8.0, 160.0)]

@@ -102,7 +102,7 @@ class Printed:
 
     source: what the caption calls them, such as "Table 1".
     table, metric: the rows of reported/<table>.csv; each belongs to the axes whose experiments have its labels, as
-    far as they have such labels at all. No table: one number of the paper's text.
+    far as they have such labels at all.
     x, y: where a mark is: "value" is the printed number, another text a label of the axes, such as the
     target, a number itself, two numbers from where to where, a Window the rounds of which it is the mean.
     only: label -> value that the rows, or the experiments, must have. series: the column that names the series.
@@ -110,8 +110,8 @@ class Printed:
     """
 
     source: str
-    table: str = ""
-    metric: str = ""
+    table: str
+    metric: str
     x: str | float | tuple[float, float] | Window = "value"
     y: str | float = "value"
     only: Mapping[str, Any] = field(default_factory=dict)

@@ -44,13 +44,17 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
         return [scale]
     remark = artifact.stamp if isinstance(artifact.stamp, str) else function(artifact.paper, artifact.stamp)(histories)
     seeds = f"{seeds_of(histories)}." if histories.seeds else ""
+    fewer = "Means are without the seeds that diverged." if diverged(fig) else ""
+    return [s for s in (scale, seeds, *marks(fig), fewer, remark, of_marks(artifact, fig)) if s]
+
+
+def marks(fig: Figure) -> list[str]:
+    """What the lines and dots of a figure are, a sentence each."""
     drawn = {mark.get_gid() for ax in fig.axes for mark in (*ax.lines, *ax.collections)}
     spreads = " or ".join(text for gid, text in LINES.items() if gid in drawn)
     lines = [f"{spreads}: its 95 % t-interval"] * bool(spreads) + ["thin lines: seeds"] * ("seeds" in drawn)
-    marks = [f"Lines: mean over seeds; {'; '.join(lines)}."] * bool(lines)
-    marks += [text for gid, text in MARKS.items() if gid in drawn]
-    fewer = "Means are without the seeds that diverged." if diverged(fig) else ""
-    return [s for s in (scale, seeds, *marks, fewer, remark, of_marks(artifact, fig)) if s]
+    said = [f"Lines: mean over seeds; {'; '.join(lines)}."] * bool(lines)
+    return said + [text for gid, text in MARKS.items() if gid in drawn]
 
 
 def title(artifact: Artifact, fig: Figure) -> str:
@@ -66,7 +70,8 @@ def note(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     printed = artifact.name.startswith("fig") and not (isinstance(artifact.draw, Sheet) and artifact.draw.printed)
     none = "The paper prints no numbers for this figure." if printed else ""
     settings = entries.settings(histories.substitutes)
-    return [s for s in (*settings, *artifact.notes, without, *gaps(fig), none, commits(histories)) if s]
+    below = [" ".join(text.split()) for text in around.texts(fig, "absent")]
+    return [s for s in (*settings, *artifact.notes, without, *below, none, commits(histories)) if s]
 
 
 def seeds_of(histories: Histories, series: str = "", names: Mapping[str, str] | None = None) -> str:
@@ -90,26 +95,15 @@ def diverged(fig: Figure) -> list[str]:
     return list(found)
 
 
-def gaps(fig: Figure) -> list[str]:
-    """What was not run, as the picture says it."""
-    return [" ".join(text.split()) for text in around.texts(fig, "absent")]
-
-
 def of_marks(artifact: Artifact, fig: Figure) -> str:
     """What the caption says of the paper's numbers; "" for a figure without any."""
     if not isinstance(artifact.draw, Sheet):
         return ""
     lines = [line for ax in fig.axes for line in ax.get_lines() if line.get_gid() == "printed"]
-    frames = [patch for ax in fig.axes for patch in ax.patches if patch.get_gid() == "printed"]
     bars = [line for line in lines if line.get_linestyle() != "None"]
     sources = " and ".join(dict.fromkeys(each.source for each in artifact.draw.printed))
     ours = any(line.get_gid() == "ours" for ax in fig.axes for line in ax.get_lines())
-    for marks, word in (
-        (frames, "Frame: the best pair"),
-        (bars, "Double bars: the numbers"),
-        (lines, "Open marks: those"),
-    ):
+    for marks, word in ((bars, "Double bars: the paper's numbers"), (lines, "Open marks: the paper's numbers")):
         if marks:
-            said = f"{word} of the paper ({sources})"
-            return f"Filled marks: our first hits, of raw curves. {said}." if ours else f"{said}."
+            return "Filled marks: our first hits, of raw curves. " * ours + f"{word} ({sources})."
     return ""

@@ -101,16 +101,10 @@ def sheet(
     return fig, axes[:, :columns]
 
 
-def beside(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
-    """A figure and axes of these heights: the first at the left, the others below one another at its right; all below
-    one another where two would be narrow."""
-    first, *others = heights
-    wide = bool(others) and fits() > 2
-    fig = _figure(FULL, max(first, sum(others)) if wide else sum(heights))
-    grid = fig.add_gridspec(len(heights) - wide, 1 + wide, height_ratios=others if wide else heights)
-    right = [grid[i, 1] for i in range(len(others))] if wide else [grid[i + 1, 0] for i in range(len(others))]
-    places: Any = [grid[:, 0] if wide else grid[0, 0], *right]
-    return fig, [fig.add_subplot(place.subgridspec(1, 1)[0]) for place in places]  # each with margins of its own
+def stack(heights: Sequence[float]) -> tuple[Figure, Sequence[Axes]]:
+    """A figure and axes of these heights, below one another."""
+    fig = _figure(FULL, sum(heights))
+    return fig, list(fig.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -168,8 +162,7 @@ def curves(
             continue
         shift = k / len(wanted)
         rows = line.melt(ignore_index=False).assign(metric=mine["metric"].iloc[0])
-        marked = _marks(ax, line.index.to_numpy(float), markers, shift)
-        label = pretty(name, names) + _lost(mine, kept)
+        label, marked = pretty(name, names) + _lost(mine, kept), (0.8 * shift / markers, 0.8 / markers)
         mean(ax, rows.index, rows, spread=spread, shift=shift, label=label, markevery=marked, **look.plot)
         if spread == "seeds" and line.shape[1] > 1:
             ax.plot(line.index, line, color=look.color, linewidth=0.4, alpha=0.7, zorder=1.6, gid="seeds")
@@ -225,17 +218,6 @@ def lasting(frame: pd.DataFrame) -> pd.DataFrame:
     if "status" in frame:
         kept &= ~frame["seed"].isin(frame.loc[frame["status"] == "diverged", "seed"])
     return frame[kept]
-
-
-def _marks(ax: Axes, at: np.ndarray, markers: int, shift: float) -> list[int]:
-    """Which points of a line have a mark: evenly spaced, shifted against neighbouring lines so that marks do not hide
-    one another."""
-    if ax.get_xscale() == "linear":
-        every = max(1, len(at) // markers)
-        return list(range(int(shift * every), len(at), every))
-    low, high = np.log(at[[0, -1]])
-    places = np.exp(low + (np.arange(markers) + shift) / markers * (high - low))
-    return sorted(set(np.searchsorted(at, places).tolist()))
 
 
 def _lost(mine: pd.DataFrame, kept: pd.DataFrame) -> str:

@@ -214,7 +214,7 @@ def _ends(ax: Axes, histories: Histories) -> None:
 
 def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Sensitivity: a line of dots per choice that is told apart from the default, an axes per data set that has some;
-    a line of text names the others. Below, the decaying rates."""
+    a line of text names the others."""
     asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE, *SLOWER, *TWICE, *NETWORK, *CROPS)}
     rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
     sets, alike = {}, []
@@ -226,12 +226,11 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         if len(told) > 1:
             sets[kind] = mine, {c: asked[c] for c in told}
         alike += [f"{kind}: {', '.join(c for c in run if c not in told)}."] * (run != told)
-    fig, axes = figures.beside([0.175 * len(lines) + 0.6 for _, lines in sets.values()] + [1.9])
+    fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
     for ax, (kind, (mine, lines)) in zip(axes, sets.items(), strict=False):
         _dots(ax, mine, lines)
         counts = sorted({*mine.groupby("choice")["seed"].nunique()})
         ax.set_title(f"{kind}, {' or '.join(map(str, counts))} seeds", loc="right")
-    _decays(axes[-1], histories)
     around.below(fig, f"Not told apart from the default. {' '.join(alike)}")
     around.legend(fig)
     return fig
@@ -247,21 +246,6 @@ def _dots(ax: Axes, rows: pd.DataFrame, asked: Mapping[str, str]) -> None:
     for name, look in looks.of(order).items():
         if name in means:
             ax.axvline(means[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
-
-
-def _decays(ax: Axes, histories: Histories) -> None:
-    """Distances with the readings of a decaying rate; the legend is the axes' own, they are all FedAvg's."""
-    frame = histories.frame[histories.frame["question"] == "decay of the rate"]
-    rows = frame[(frame["metric"] == "distance") & (frame["round"] % 10 == 0)]
-    decaying = [e for e in histories.experiments if e.labels["question"] == "decay of the rate"]
-    names = {str(e.labels["algorithm"]): str(e.labels["answer"]) for e in decaying}
-    figures.curves(ax, rows, order=tuple(names), names=names)
-    log_distance(ax, rows)
-    ax.set(xlabel="round", ylabel=DISTANCE, title=f"decay of FedAvg's rate (Fig. 4), {rows['seed'].nunique()} seeds")
-    handles, labels = ax.get_legend_handles_labels()
-    ax.legend(handles, labels, loc="upper right", fontsize=looks.SMALL, handlelength=2.6)
-    for handle in handles:
-        handle.set_label("_" + str(handle.get_label()))
 
 
 TRADED = {

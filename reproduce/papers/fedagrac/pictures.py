@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from reproduce.papers.fedagrac.measures import server_path, timed
 from reproduce.papers.fedagrac.theory import FAST, SLOW, local_paths
@@ -99,9 +100,13 @@ def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: int) ->
 
 
 def rates(ax: Axes, histories: Histories, cells: pd.DataFrame, limits: tuple[float, float]) -> None:
-    """Fig. 4: accuracy over λ and learning rate."""
+    """Fig. 4: accuracy over λ and learning rate; a frame around the paper's best pair, rate 0.005 and λ 1 for LR."""
     names = {"lambda": "calibration rate λ", "learning_rate": "learning rate η"}
     categories.heatmap(ax, cells, x="lambda", y="learning_rate", names=names, limits=limits, label="accuracy (%)")
+    columns, rows = (sorted(set(cells[name].astype(float))) for name in ("lambda", "learning_rate"))
+    if set(cells["model"]) == {"lr"} and 1.0 in columns and 0.005 in rows:
+        corner = columns.index(1.0) - 0.5, rows.index(0.005) - 0.5
+        ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=looks.VERMILLION, linewidth=1.8, zorder=4))
 
 
 def over_time(block: np.ndarray, histories: Histories, cells: pd.DataFrame) -> None:
