@@ -111,7 +111,9 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     assert not around.texts(drawing.draw(made, nobody, pd.DataFrame()), "absent")
     marks = iter([paper.Mark("fednova", (1.0, 1.0), 1.0)])
     monkeypatch.setattr(paper, "of", lambda *_: marks)
-    fig = drawing.draw(replace(made, draw=replace(picture, printed=(Printed("Table 1"),))), nobody, pd.DataFrame())
+    fig = drawing.draw(
+        replace(made, draw=replace(picture, printed=(Printed("Table 1", "table1", "m"),))), nobody, pd.DataFrame()
+    )
     assert "CNN, equal (FedNova)" in " ".join(around.texts(fig, "absent")[0].split())
     entries = dict(zip([t.get_text() for t in fig.legends[0].get_texts()], fig.legends[0].legend_handles, strict=True))
     assert list(entries) == ["FedAvg", paper.KEY, "FedNova (printed)"]

@@ -91,8 +91,7 @@ ARTIFACTS = (
             sheet={"height": 1.9, "least": 2.7}, fill=Code("pictures:rates"), alike=("model",),
         ),
         names=STEPS,
-        stamp="Mean accuracy of the last ten rounds and over seeds; one scale of colours per model. Frame: the paper's "
-        "best pair for LR (Sec. 6.2).",
+        stamp="Mean accuracy of the last ten rounds and over seeds; one scale of colours per model.",
         notes=(
             "The axes of the paper are in an image: the grid is ours and at paper scale contains the values that the "
             "text names.",
