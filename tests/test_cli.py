@@ -46,7 +46,7 @@ def test_list_for_programs(project: Path) -> None:
         "title": "Title of fig2",
         "panels": 2,
         "runs": 12,
-        "made": False,
+        "made": "no",
     }
     assert found[0] == first
     assert found[4]["runs"] == 0

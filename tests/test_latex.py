@@ -113,7 +113,7 @@ def test_what_has_no_number_of_ours_is_left_out_and_counted() -> None:
 
 def test_notes_beyond_a_few_words_are_comments() -> None:
     notes = ("One note here.", "word " * (MOST - 3), "Too much.", "And more.")
-    text = latex(replace(whole("fedacs", "table1"), notes=notes, agreement=(), signs=()))
+    text = latex(replace(whole("fedacs", "table1"), notes=notes, signs=()))
     assert "One note here. word word" in text
     assert text.endswith("\\end{sidewaystable*}\n% Too much.\n% And more.\n")
 

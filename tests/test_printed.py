@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from reproduce.declare.artifact import Artifact, Printed, Sheet
 from reproduce.declare.experiment import COLUMNS
 from reproduce.papers import artifacts
-from reproduce.report import captions, categories, drawing, figures, looks
+from reproduce.report import captions, drawing, figures, looks
 from reproduce.report import marks as paper
 from reproduce.report.histories import Histories
 
@@ -80,28 +80,15 @@ def test_numbers_of_submodels_lie_at_their_sizes() -> None:
     assert len(averages) == 4
 
 
-def test_the_best_pair_is_outlined_in_the_panels_of_its_model() -> None:
-    fig, axes = figures.sheet(1, 2)
-    cells = pd.DataFrame([{"lambda": x, "learning_rate": y, "value": x + y} for x in (0.5, 1.0) for y in (0.005, 0.05)])
-    made = artifact("fedagrac/fig4")
-    for ax, model in zip(axes[0], ("lr", "alexnet"), strict=True):
-        categories.heatmap(ax, cells, x="lambda", y="learning_rate")
-        mine = tuple(e for p in made.panels("paper") for e in p.experiments if e.labels["model"] == model)
-        here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
-        assert isinstance(made.draw, Sheet)
-        paper.draw(ax, made.draw.printed, made, here, {"model": model})
-    (frame,), none = ([p for p in ax.patches if p.get_gid() == "printed"] for ax in axes[0])
-    assert (frame.get_xy(), none) == ((0.5, -0.5), []), "rate 0.005 below, lambda 1 to the right"
-    assert captions.of_marks(made, fig) == "Framed boxes: the paper's numbers (Sec. 6.2, LR)."
-
-
 def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
     fig, axes = figures.sheet()
     made = artifact("defedavg/fig5")
     mine = tuple(e for p in made.panels("paper") for e in p.experiments if e.labels["distribution"] == "iid")
     here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
     assert isinstance(made.draw, Sheet)
-    paper.draw(axes[0, 0], made.draw.printed, made, here, {"dataset": "fashion_mnist", "distribution": "iid"})
+    paper.draw(
+        axes[0, 0], made.draw.printed, made, here, {"dataset": "fashion_mnist", "distribution": "iid"}, pd.DataFrame()
+    )
     drawn = {line.get_xdata()[0]: line for line in axes[0, 0].get_lines() if line.get_gid() == "printed"}
     assert drawn[179.83].get_color() == looks.FEDAVG.color
     assert {line.get_markerfacecolor() for line in drawn.values()} == {"white"}
@@ -116,7 +103,7 @@ def test_marks_that_are_bars_are_called_so() -> None:
     mine = tuple(e for p in made.panels("paper") for e in p.experiments if e.labels["dataset"] == "ag_news")
     here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
     assert isinstance(made.draw, Sheet)
-    assert paper.draw(axes[0, 0], made.draw.printed, made, here, {"dataset": "ag_news"})
+    assert paper.draw(axes[0, 0], made.draw.printed, made, here, {"dataset": "ag_news"}, pd.DataFrame())
     assert captions.of_marks(made, fig) == "Double bars: the paper's numbers (Table 1 and Table 2)."
 
 

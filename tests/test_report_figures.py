@@ -52,11 +52,11 @@ def one() -> tuple[Figure, Any]:
 class TestCurves:
     def test_mean_and_interval(self) -> None:
         _fig, ax = one()
-        figures.curves(ax, runs())
+        figures.curves(ax, runs(), spread="band")
         assert [line.get_label() for line in ax.get_lines()] == ["FedAvg", "MOON"]
         np.testing.assert_allclose(ax.get_lines()[1].get_ydata(), 10 + np.arange(21) + 1)
         assert self.band(ax, 0) == pytest.approx((1 - HALF, 21 + HALF))
-        figures.curves(ax, runs(seeds=2))
+        figures.curves(ax, runs(seeds=2), spread="band")
         assert self.band(ax, 2) == pytest.approx((0.5 - HALF_OF_TWO, 20.5 + HALF_OF_TWO))
 
     def band(self, ax: Any, k: int) -> tuple[float, float]:
@@ -70,7 +70,7 @@ class TestCurves:
         for scale in ("linear", "log"):
             _fig, ax = one()
             ax.set_yscale(scale)
-            figures.curves(ax, frame.assign(metric="distance"))
+            figures.curves(ax, frame.assign(metric="distance"), spread="band")
             drawn.append([*ax.get_lines()[0].get_ydata(), self.band(ax, 0)[1]])
         np.testing.assert_allclose(*drawn)
         assert drawn[1][:-1] == pytest.approx([3700.0] * 21)
@@ -98,17 +98,16 @@ class TestCurves:
         _fig, ax = one()
         rows = [("fedavg", 0, 0, 0.0), ("fedavg", 1, 0, 10.0), ("fedavg", 0, 1, 95.0), ("fedavg", 1, 1, 100.0)]
         frame = pd.DataFrame(rows, columns=["algorithm", "seed", "round", "value"])
-        figures.curves(ax, frame.assign(metric="accuracy"))
+        figures.curves(ax, frame.assign(metric="accuracy"), spread="band")
         assert self.band(ax, 0) == (0, 100)
-        figures.curves(ax, frame.assign(metric="gap"))
+        figures.curves(ax, frame.assign(metric="gap"), spread="band")
         assert self.band(ax, 1) == pytest.approx((5 - 10 * HALF_OF_TWO, 97.5 + 5 * HALF_OF_TWO))
         figures.curves(ax, frame.assign(metric="accuracy"), spread="bars")
         assert ax.collections[-1].get_segments()[-1][1][1] == 100
 
     def test_no_interval(self) -> None:
         fig, ax = one()
-        figures.curves(ax, runs(), spread=None)
-        figures.curves(ax, runs(seeds=1))
+        figures.curves(ax, runs(seeds=1), spread="band")
         assert not ax.collections
         assert "interval" not in " ".join(captions.caption(artifact(), Histories(runs(seeds=1), "paper"), fig))
         with pytest.raises(ValueError, match="err_style"):
@@ -123,14 +122,14 @@ class TestCurves:
 
     def test_order_and_selection(self) -> None:
         _fig, ax = one()
-        figures.curves(ax, runs(SEVEN), order=("os", "none", "fedavg"))
+        figures.curves(ax, runs(SEVEN), order=("os", "none", "fedavg"), spread="band")
         assert [line.get_label() for line in ax.get_lines()] == ["OS", "FedAvg"]
 
     def test_a_line_stops_where_a_seed_has_no_value_any_more(self) -> None:
         fig, ax = one()
         frame = runs(("fedavg",))
         late = (frame["seed"] == 1) & (frame["round"] >= 7)
-        figures.curves(ax, frame.assign(value=frame["value"].where(~late)))
+        figures.curves(ax, frame.assign(value=frame["value"].where(~late)), spread="band")
         line, cross = ax.get_lines()
         assert list(line.get_xdata()) == list(range(7))
         assert (cross.get_xdata()[0], cross.get_marker()) == (6, "x")
@@ -140,11 +139,11 @@ class TestCurves:
     def test_a_line_of_runs_that_end_at_their_target_ends_with_the_first_and_without_a_cross(self) -> None:
         fig, ax = one()
         frame = runs(("fedavg",)).query("round <= 9 + 3 * seed").assign(status="ok")
-        figures.curves(ax, frame)
+        figures.curves(ax, frame, spread="band")
         (line,) = ax.get_lines()
         assert list(line.get_xdata()) == list(range(10))
         assert "Cross" not in " ".join(captions.caption(artifact(), Histories(frame, "paper"), fig))
-        figures.curves(ax, frame, start=10)
+        figures.curves(ax, frame, start=10, spread="band")
         assert (ax.get_lines()[1].get_label(), len(ax.get_lines()[1].get_xdata())) == ("FedAvg", 0)
 
     @pytest.mark.parametrize("end", [0, 7])
@@ -153,9 +152,9 @@ class TestCurves:
         fig, axes = figures.sheet(1, 2)
         frame = runs(("proposed", "previous")).query(f"seed != 1 or round <= {end}")
         frame = frame.assign(status=np.where(frame["seed"] == 1, "diverged", "ok"))
-        figures.curves(axes[0, 0], frame, start=1)
+        figures.curves(axes[0, 0], frame, start=1, spread="band")
         axes[0, 0].set_title("CIFAR-10")
-        figures.curves(axes[0, 1], runs(("proposed",)))
+        figures.curves(axes[0, 1], runs(("proposed",)), spread="band")
         lines = axes[0, 0].get_lines()
         assert [line.get_label() for line in lines] == ["proposed (1 of 3 diverged)", "previous (1 of 3 diverged)"]
         assert list(lines[0].get_xdata()) == list(range(1, 21))
@@ -168,19 +167,19 @@ class TestCurves:
 
     def test_nothing_is_drawn_where_all_seeds_diverged(self) -> None:
         fig, ax = one()
-        figures.curves(ax, runs(("fedavg",)).assign(status="diverged"))
+        figures.curves(ax, runs(("fedavg",)).assign(status="diverged"), spread="band")
         (line,) = ax.get_lines()
         assert (line.get_label(), len(line.get_xdata())) == ("FedAvg (diverged)", 0)
         assert not captions.diverged(fig), "there is no mean"
 
     def test_a_run_that_never_had_a_value_is_named(self) -> None:
         _fig, ax = one()
-        figures.curves(ax, runs(("fedavg",)).assign(value=np.nan))
+        figures.curves(ax, runs(("fedavg",)).assign(value=np.nan), spread="band")
         assert [line.get_label() for line in ax.get_lines()] == ["FedAvg (diverged)"]
 
     def test_times_that_differ_between_seeds(self) -> None:
         _fig, ax = one()
-        figures.curves(ax, runs(("fedavg",), seeds=2), x="time")
+        figures.curves(ax, runs(("fedavg",), seeds=2), x="time", spread="band")
         line = ax.get_lines()[0]
         x, y = line.get_xdata(), line.get_ydata()
         assert (x[0], x[-1]) == (0, 20)  # as far as both were followed
@@ -193,11 +192,11 @@ def test_what_stands_below_the_panels() -> None:
         fig, axes = figures.sheet(1, 3)
         before = fig.get_figheight()
         for ax in axes[0]:
-            figures.curves(ax, runs(SEVEN))
+            figures.curves(ax, runs(SEVEN), spread="band")
         steps = [
             lambda f=fig: around.legend(f),
             lambda f=fig: around.stamp(f, "W" * 8 + " a long stamp" * 60),
-            lambda f=fig: around.absent(f, {"(d) CNN, equal": "needs svhn", "(e) LR": "needs svhn"}),
+            lambda f=fig: around.absent(f, [("(d) CNN, equal", "needs svhn"), ("(e) LR", "needs svhn")]),
             lambda f=fig: around.headline(f, "Paper scale"),
         ]
         for step in steps[turn:] + steps[:turn]:
@@ -218,9 +217,9 @@ def test_what_stands_below_the_panels() -> None:
 def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     fig, axes = figures.sheet(1, 2, sharey=True)
     for ax in axes[0]:
-        figures.curves(ax, runs(SEVEN))
+        figures.curves(ax, runs(SEVEN), spread="band")
         ax.set(xlabel="Round", ylabel="Accuracy (%)", title="α = 0.1")
-    around.absent(fig, {"c": histories.reason("c") or ""})
+    around.absent(fig, [("c", histories.reason("c") or "")])
     around.legend(fig)
     return fig
 
@@ -268,7 +267,7 @@ def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch
     monkeypatch.setattr(Figure, "savefig", watched)
     made = artifact(stamp="Bands: 5 % & more.", notes=("A remark.",))
     files = render(made, "reduced", tmp_path, NO_RESULTS)
-    whole = f"{captions.MARKS['band']} Bands: 5 % & more."
+    whole = "Lines: mean over seeds; bands: its 95 % t-interval. Bands: 5 % & more."
     assert saved["pdf"] == ["Not run, no results yet: c.", "Reduced scale, the same as at paper scale"]
     assert saved["png"][:2] == saved["pdf"]
     assert saved["png"][2] == whole
@@ -326,20 +325,11 @@ def test_a_logarithmic_axis_without_room_has_powers_of_ten_only() -> None:
     assert len(ticks) == 12
 
 
-def test_marks_of_a_logarithmic_axis_are_evenly_spaced_there() -> None:
-    _fig, ax = one()
-    figures.plain_log(ax, "x")
-    frame = runs(("fedavg",), seeds=1, points=1001)
-    figures.curves(ax, frame, start=1, markers=3)
-    line = ax.get_lines()[0]
-    assert [line.get_xdata()[i] for i in line.get_markevery()] == pytest.approx([1, 10, 100])
-
-
 def test_a_line_over_time_has_all_points_that_a_seed_was_evaluated_at() -> None:
     _fig, ax = one()
     rows = [(0, 0.0, 0.0), (0, 1.0, 10.0), (0, 9.0, 90.0), (1, 0.0, 0.0), (1, 2.0, 40.0), (1, 8.0, 160.0)]
     frame = pd.DataFrame(rows, columns=["seed", "time", "value"]).assign(algorithm="fedavg", metric="gap")
-    figures.curves(ax, frame, x="time")
+    figures.curves(ax, frame, x="time", spread="band")
     line = ax.get_lines()[0]
     assert list(line.get_xdata()) == [0, 1, 2, 8]
     assert list(line.get_ydata()) == [0, 15, 30, 120]

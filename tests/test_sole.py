@@ -30,7 +30,7 @@ PANEL = Panel("p", (experiment(3),), (0, 1))
 JOB = Job("smoke", "fedacs", "p", PANEL, PANEL.experiments, ())
 OTHER = """
 import sys
-sys.path.insert(0, {here!r})
+sys.path[:0] = [{here!r}, {here!r} + "/helpers"]
 from test_sole import JOB, training
 from reproduce.engine.checkpoint import Checkpoint
 tick = Checkpoint.tick

@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.papers.coverage import total
-    from reproduce.runs import plan
+    from reproduce.runs import plan, results
 
     scale = plan.check_scale(args.scale)
     if args.settings:
@@ -35,7 +35,10 @@ def run(args: argparse.Namespace) -> None:
     for a in plan.select(args.target):
         panels = a.panels(scale)
         runs = sum(len(p.experiments) * len(p.seeds) for p in panels)
-        made = Path(plan.outputs(scale, a.id)[0]).exists()
+        made = "no"
+        if Path(plan.outputs(scale, a.id)[0]).exists():
+            whole = all(results.standing(job).usable for job in plan.artifact_jobs(scale, a.id))
+            made = "yes" if whole else "in part"
         counts = {"panels": len(panels), "runs": runs, "made": made}
         found.append({"id": a.id, "paper": a.paper, "kind": a.kind, "title": a.title, **counts})
     if args.json:
@@ -44,6 +47,5 @@ def run(args: argparse.Namespace) -> None:
     if args.target is None:
         print(fill(f"{total()} figures and tables of the five papers are part of this package."))
     print(fill(f"At {scale} scale (another one: --scale):") + "\n")
-    shown = [{**f, "made": "yes" if f["made"] else "no"} for f in found]
-    rows = [[str(f[key]) for key in ("id", "panels", "runs", "made", "title")] for f in shown]
+    rows = [[str(f[key]) for key in ("id", "panels", "runs", "made", "title")] for f in found]
     print_table(["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"], rows, ("PANELS", "RUNS"), ("ARTIFACT",))

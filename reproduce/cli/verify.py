@@ -153,9 +153,10 @@ def not_asked(board: Iterable[Verdict]) -> list[str]:
 def short(v: Verdict) -> str:
     """A claim in one line of a terminal: its name, and the beginning of what it says."""
     said = " ".join(v.statement.split())
-    room = shutil.get_terminal_size().columns - len(v.id) - 4
+    name = v.id + " (one split)" * v.one_split
+    room = shutil.get_terminal_size().columns - len(name) - 4
     cut = sys.stdout.isatty() and len(said) > room
-    return f"  {paint(v.id, 'bold')}  {said[: max(room - 1, 0)].rstrip() + '…' if cut else said}"
+    return f"  {paint(name, 'bold')}  {said[: max(room - 1, 0)].rstrip() + '…' if cut else said}"
 
 
 def entry(v: Verdict) -> list[str]:

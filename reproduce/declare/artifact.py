@@ -102,7 +102,7 @@ class Printed:
 
     source: what the caption calls them, such as "Table 1".
     table, metric: the rows of reported/<table>.csv; each belongs to the axes whose experiments have its labels, as
-    far as they have such labels at all. No table: one number of the paper's text.
+    far as they have such labels at all.
     x, y: where a mark is: "value" is the printed number, another text a label of the axes, such as the
     target, a number itself, two numbers from where to where, a Window the rounds of which it is the mean.
     only: label -> value that the rows, or the experiments, must have. series: the column that names the series.
@@ -110,8 +110,8 @@ class Printed:
     """
 
     source: str
-    table: str = ""
-    metric: str = ""
+    table: str
+    metric: str
     x: str | float | tuple[float, float] | Window = "value"
     y: str | float = "value"
     only: Mapping[str, Any] = field(default_factory=dict)
@@ -123,11 +123,11 @@ class Sheet:
     """What a picture of one axes per combination of labels is laid out by.
 
     axes: the labels whose combinations make the axes, from left to right in lines of `across` (0: all in one line), in
-    the order of `only` if it lists the values of all of them, else as declared; those without results are grey.
+    the order of `only` if it lists the values of all of them, else as declared; a line names those without results.
     title: of an axes, with labels in braces, printed as in tables; {letter} is a, b, ... and puts titles to the
     left. only: label -> values that are drawn (None: the experiments without the label). series: the label that tells
-    lines apart; a line of text names those that an axes lacks. printed: the paper's numbers. legend:
-    its columns (0: as many as fit). sheet: options of `figures.sheet`.
+    lines apart; a line of text names those that an axes lacks. printed: the paper's numbers.
+    sheet: options of `figures.sheet`.
     """
 
     axes: tuple[str, ...]
@@ -137,7 +137,6 @@ class Sheet:
     across: int = 0
     ylabel: str = ""
     printed: tuple[Printed, ...] = ()
-    legend: int = 0
     sheet: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -168,7 +167,7 @@ class Curves(Sheet):
     metric: str = "accuracy"
     x: str = "round"
     order: tuple[str, ...] = ()
-    spread: Literal["band", "bars", "end"] | None = "band"
+    spread: Literal["band", "bars", "end"] | None = None
     smooth: int = 1
     every: int = 1
     xlabel: str = "round"

@@ -109,13 +109,15 @@ def _line(row: Sequence[Verdict]) -> list[str]:
 
 
 def _cell(v: Verdict) -> str:
-    """A verdict, and under it settings×seeds, the look, and what it is beside the print: "64×3–10, look 2"."""
+    """A verdict, and under it settings×seeds, the look, whether of one split, and what it is beside the print:
+    "64×3–10, look 2, one split"."""
     if v.verdict not in JUDGED:
         return "–"
     seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
     beside = words.beside_print(replace(v, source="sentence", paper_numbers="na")) if v.rests_on != CHECK else []
     look, median = [f"look {v.look}"] * (v.look > 1), ["median"] * (v.quantity == "median")
-    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *look, *median, *beside])
+    split = ["one split"] * v.one_split
+    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *look, *split, *median, *beside])
 
 
 def _readme(results: str, boards: Boards) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
+from reproduce.report.histories import one_split
 from reproduce.runs import plan, results
 from reproduce.text import counted, duration, short
 from reproduce.verdicts.scope import GROUNDS, STAND_IN, ground
@@ -19,7 +20,8 @@ KINDS = {
     ".ours.tex": "LaTeX, our numbers only",
 }
 CITED = {
-    "yes": "", "in part": "what is there; some is missing", "with care": "few seeds, or today's code differs",
+    "yes": "", "in part": "what is there; some is missing",
+    "with care": "few seeds, one split, two rounds, or older code that no replay confirmed",
     "no": "stand-in data",
 }  # fmt: skip
 """May numbers be cited? -> why not all of them, in short."""
@@ -30,12 +32,13 @@ CODE = {"runs": "configuration", "artifacts": "declaration", "measures": "measur
 @dataclass(frozen=True)
 class Origin:
     """facts: (name, text) each; links: (text, path in the repository) of files that are there; command: in a shell.
-    cited, why: whether to cite its numbers (`citing`)."""
+    cited, seeds, why: whether to cite its numbers (`citing`)."""
 
     facts: tuple[tuple[str, str], ...]
     links: tuple[tuple[str, str], ...]
     command: str
     cited: str
+    seeds: str
     why: str
 
 
@@ -74,30 +77,30 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     yield "Made", " to ".join(dict.fromkeys((days[0], days[-1])))
 
 
-def citing(artifact: Artifact, scale: str) -> tuple[str, str]:
-    """May its numbers be cited as those of the paper's settings? One of `CITED`, and why; "" and "" where there are
-    none."""
+def citing(artifact: Artifact, scale: str) -> tuple[str, str, str]:
+    """May its numbers be cited as those of the paper's settings? One of `CITED`, of how many seeds, and why; "" for all
+    where there are none."""
     panels, read = {p.name: p for p in artifact.panels(scale)}, plan.seeds_read(scale, artifact.id)
     jobs = plan.artifact_jobs(scale, artifact.id)
     if not jobs:
-        return "yes", "computed from the definitions, not trained"
+        return "yes", "", "computed from the definitions, not trained"
     runs = [run for j in jobs for run in results.standing(j).runs if run.seed in read[j.panel.name]]
     there = [run for run in runs if run.stored]
     if not there:
-        return "", ""
+        return "", "", ""
     wanted, seeds = {run.experiment for run in runs}, Counter(run.experiment for run in there)
     fewest, most = min(seeds.values()), max(seeds.values())
     names = {e: panels[j.panel.name] for j in jobs for e in j.experiments}
     grounds = [g for g in reversed(GROUNDS) if g in {ground(names[e], e.problem) for e in seeds}]
-    why = [
-        f"on {' and '.join(grounds)}",
-        f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed"),
-    ]
+    said = f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed")
+    odd = ["one split of the data"] * any(map(one_split, seeds))
+    odd += ["two rounds"] * any(0 < getattr(e.clock, "rounds", 0) <= 2 for e in seeds)
+    why = [f"on {' and '.join(grounds)}", said, *odd]
     why += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
     why += filter(None, [results.said(there)])
-    doubtful = fewest < FEW or any(run.state == "differs" for run in there)
+    doubtful = fewest < FEW or bool(odd) or any(run.state in ("older", "differs") for run in there)
     partly = len(seeds) < len(wanted)
-    return [*CITED][3 if STAND_IN in grounds else 2 if doubtful else int(partly)], "; ".join(why)
+    return [*CITED][3 if STAND_IN in grounds else 2 if doubtful else int(partly)], said, "; ".join(why)
 
 
 def _device(note: Mapping[str, Any]) -> str:

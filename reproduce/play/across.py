@@ -135,8 +135,8 @@ def _entry(matrix: Matrix, cell: Cell) -> str:
 def heat(found: pd.DataFrame) -> Figure:
     """A box for each pair: the difference to the benchmark's reference and the rank; the reference itself has its mean.
 
-    Coloured by the difference; bold where its interval excludes zero. Pairs that do not fit are hatched, with the
-    number of the reason; what diverged or failed is hatched crosswise.
+    Coloured by the difference where its interval excludes zero. Pairs that do not fit are hatched, with the number of
+    the reason; what diverged or failed is hatched crosswise.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm
@@ -172,12 +172,12 @@ def _box(ax: Axes, matrix: Matrix, cell: Cell, at: tuple[int, int], colours: Any
     """One pair, at (column, row)."""
     from matplotlib.patches import Rectangle
 
-    state, gain, weight = cell["state"], math.nan, "normal"
+    state, gain = cell["state"], math.nan
     text = {"refused": matrix.number, "diverged": lambda _: "div."}.get(state, lambda _: state)(cell)
     if state == "ok":
         reference = cell["algorithm"] == matrix.references[cell["benchmark"]]
         name, sign = ("mean", "") if reference else ("difference", "+")
-        text, gain, weight = _short(cell[name], cell["metric"], sign), gained(cell), "bold" if apart(cell) else weight
+        text, gain = _short(cell[name], cell["metric"], sign), gained(cell) if apart(cell) else gain
     if state in TRAINED:
         text += f" ({cell['place']:.0f}{EDGE * cell['edge']})"
     hatch = {"refused": "/////", "diverged": "xxxxx", "failed": "xxxxx"}.get(state, "")
@@ -186,7 +186,7 @@ def _box(ax: Axes, matrix: Matrix, cell: Cell, at: tuple[int, int], colours: Any
     ax.add_patch(Rectangle((at[0] - 0.5, at[1] - 0.5), 1, 1, linewidth=0.5, **look))
     behind = {"fc": "white", "ec": "none", "pad": 0.6} if hatch else None
     ink = "white" if gain > BORDERS[-2] else "black" if state in TRAINED else GREY
-    ax.text(*at, text, ha="center", va="center", fontsize=6, color=ink, weight=weight, bbox=behind, gid=state)
+    ax.text(*at, text, ha="center", va="center", fontsize=6, color=ink, bbox=behind, gid=state)
 
 
 def gained(cell: Cell) -> float:
@@ -230,8 +230,8 @@ def _frame(ax: Axes, matrix: Matrix) -> None:
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     said = [
-        "In the boxes: minus the reference, which is named above; its own mean; the rank in brackets. Bold: the two "
-        "are told apart."
+        "In the boxes: minus the reference, which is named above; its own mean; the rank in brackets. Coloured: the "
+        "interval of the difference excludes zero."
     ]
     said += judged(matrix)
     if any(c["edge"] for c in matrix.cells.values()):

@@ -125,7 +125,7 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
     with warnings.catch_warnings(), figures.style():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
         if drawn := drawing(match, frame):
-            figures.save(drawn, output, stamp_text(match))
+            figures.save(drawn, output, stamp_text(match, drawn))
             found += [".png", ".pdf"]
     return found
 
@@ -149,11 +149,11 @@ def labels(frame: pd.DataFrame) -> dict[str, str]:
     return {text: label.replace("$", r"\$") for text, label in apart.items()}
 
 
-def stamp_text(match: Match) -> str:
+def stamp_text(match: Match, drawn: Figure) -> str:
     """What stands under a picture: scale, stand-ins, seeds, and what bands are."""
     said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
-    bands = f" {captions.MARKS['band']}" if len(match.seeds) > 1 and len(match.benchmarks) == 1 else ""
-    return f"{scale_line(match.benchmarks[0].scale, said)} {counted(len(match.seeds), 'seed').capitalize()}.{bands}"
+    seeds = f"{counted(len(match.seeds), 'seed').capitalize()}."
+    return " ".join([scale_line(match.benchmarks[0].scale, said), seeds, *captions.marks(drawn)])
 
 
 def _curves(match: Match) -> Figure:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reproduce.report.looks import DARK, TEXT
@@ -18,14 +18,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def absent(fig: Figure, reasons: Mapping[str, str]) -> None:
-    """A line of text below the panels for those that were not run: title -> reason."""
+def absent(fig: Figure, reasons: Sequence[tuple[str, str]]) -> None:
+    """A line of text below the panels for those that were not run: (title, reason) each."""
     if reasons:
         together: dict[str, list[str]] = {}
-        for title, why in reasons.items():
+        for title, why in reasons:
             together.setdefault(why, []).append(title)
-        text = " ".join(f"Not run, {why}: {'; '.join(titles)}." for why, titles in together.items())
-        _beside(fig, "absent", text, 7.0, 0.125, "#606060")
+        below(fig, " ".join(f"Not run, {why}: {'; '.join(titles)}." for why, titles in together.items()))
+
+
+def below(fig: Figure, text: str) -> None:
+    """A line of text below the panels, behind what stands there already."""
+    for before in [other for other in fig.texts if other.get_gid() == "absent"]:
+        text = f"{' '.join(before.get_text().split())} {text}"
+        before.remove()
+    _beside(fig, "absent", text, 7.0, 0.125, "#606060")
 
 
 def headline(fig: Figure, text: str) -> None:
@@ -38,8 +45,8 @@ def stamp(fig: Figure, text: str) -> None:
     _beside(fig, "stamp", text, TEXT, 0.112, "#505050")
 
 
-def legend(fig: Figure, columns: int | None = None) -> None:
-    """One legend below all panels, every label once, as many columns as the width holds, `columns` at most."""
+def legend(fig: Figure) -> None:
+    """One legend below all panels, every label once, as many columns as the width holds."""
     entries: dict[str, Any] = {}
     for ax in fig.axes:
         for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -51,8 +58,7 @@ def legend(fig: Figure, columns: int | None = None) -> None:
         names = [wrap(text, each - 0.45) for text in entries]
         widest = max(len(line) for text in names for line in text.split("\n"))
         fits = max(1, int(width / (0.05 * widest + 0.42 if small else 0.055 * widest + 0.55)))
-        even = -(-len(names) // -(-len(names) // fits))  # rows of equal length
-        ncols = columns if columns and columns <= fits else even
+        ncols = -(-len(names) // -(-len(names) // fits))  # rows of equal length
         fig.legend(entries.values(), names, loc="lower center", ncols=ncols, borderaxespad=0.1, **small)
         lines = -(-len(names) // ncols) + max(sum(text.count("\n") for text in names[i::ncols]) for i in range(ncols))
         _reserve(fig, "legend", lines * 0.155 + 0.1)
@@ -117,8 +123,8 @@ def _reserve(fig: Figure, name: str, inches: float) -> None:
     """Reserve `inches` for the part of that name."""
     engine: Any = fig.get_layout_engine()
     parts: dict[str, float] = getattr(fig, "_reserved", {})
-    total = fig.get_figheight() + inches
-    parts = {**parts, name: parts.get(name, 0.0) + inches}
+    total = fig.get_figheight() + inches - parts.get(name, 0.0)
+    parts = {**parts, name: inches}
     fig._reserved = parts  # type: ignore[attr-defined]
     above = parts.get("headline", 0.0)
     below = sum(parts.values()) - above

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from reproduce.report import figures, looks
 from reproduce.report.entries import PARTIAL
+from reproduce.report.intervals import t_interval
 from reproduce.report.names import heading, pretty
 
 if TYPE_CHECKING:
@@ -75,6 +77,15 @@ def dots(
     ax.tick_params(axis="y", length=0)
 
 
+def differ(frame: pd.DataFrame, row: str, series: str, one: Any, other: Any) -> bool:
+    """Are two lines told apart: has their difference, by seed, an interval without 0 for any of the series? A line is
+    so from itself, and from one without its seeds."""
+    values = (frame[frame[row] == name].pivot(index="seed", columns=series, values="value") for name in (one, other))
+    differences = [d.dropna() for _, d in operator.sub(*values).items()]
+    known = [t_interval(list(d)) for d in differences if len(d) > 1]
+    return one == other or not known or any(low > 0 or high < 0 for low, high in known)
+
+
 def _separate(ax: Axes, groups: Sequence[object], rows: Sequence[Any]) -> None:
     """Thin lines between groups, and those that head one in bold."""
     for i, (label, group) in enumerate(zip(ax.get_yticklabels(), groups, strict=True)):
@@ -90,8 +101,9 @@ def _beside(ax: Axes, mine: pd.DataFrame, mark: Mapping[str, Any], missed: bool)
     if missed:
         ax.plot(numbers.mean(), at, **{**mark, "marker": ">"})
     if len(numbers) < len(mine):
-        text, right = f"{len(mine) - len(numbers)} of {len(mine)} diverged", (numbers.max(), at)
-        ax.annotate(text, right, (4, 0), textcoords="offset points", va="center", fontsize=looks.SMALL)
+        text = f"{len(mine) - len(numbers)} of {len(mine)} diverged"
+        end = max(numbers.max(), figures.interval(mine)(numbers)[1] if len(numbers) > 1 else 0.0)
+        ax.annotate(text, (end, at), (4, 0), textcoords="offset points", va="center", fontsize=looks.SMALL)
 
 
 def heatmap(

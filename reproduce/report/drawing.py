@@ -42,13 +42,13 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
     """The picture of an artifact without any results: a line that says so."""
     fig, axes = figures.sheet(width=ALONE, height=0.15)
     axes[0, 0].set_visible(False)
-    around.absent(fig, {artifact.title: reason})
+    around.absent(fig, [(artifact.title, reason)])
     return fig
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One axes, or block of axes. series: those it is declared to have, and whether they were run; why not."""
+    """One axes, or block of axes. series: those it is declared to have, and whether they were run; why not all."""
 
     title: str
     labels: dict[str, Any]
@@ -58,44 +58,49 @@ class Place:
 
 
 def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
-    """One axes, or block of axes, per combination of the labels: grey where nothing was run. The figure's label says
-    how much was, if not all of it."""
+    """One axes, or block of axes, per combination of the labels that has results; a line of text names the others. The
+    figure's label says how many were run, if not all."""
     places = _places(picture, artifact, histories)
     drawn = [place for place in places if len(place.here.frame)]
     if not drawn:
         return nothing(artifact, "; ".join(dict.fromkeys(place.why for place in places)) or "no results")
     down, beside = picture.each if isinstance(picture, Filled) else (1, 1)
     fits = figures.fits(picture.sheet.get("least", figures.LEAST)) // beside
-    across = max(1, min(picture.across or len(places), len(places), fits))
-    lines, columns = -(-len(places) // across) * down, across * beside
+    across = max(1, min(picture.across or len(drawn), len(drawn), fits))
+    lines, columns = -(-len(drawn) // across) * down, across * beside
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
     marked: dict[str, marks.Mark] = {}
-    for block, place in zip(blocks, places, strict=False):
-        loc: Any = "left" if "{letter}" in picture.title else "center"
-        block[0, 0].set_title(place.title, loc=loc)
-        if place.here.frame.empty:
-            figures.vacant(block, place.why)
-            continue
-        if place.title and histories.seeds_each[0] < histories.seeds_each[1]:
-            seeds = captions.seeds_of(place.here).replace(" ", "\xa0")  # a line has them whole
-            block[0, 0].set_title(f"{place.title}, {seeds}", loc=loc)
+    for block, place in zip(blocks, drawn, strict=False):
+        title = place.title
+        if title and histories.seeds_each[0] < histories.seeds_each[1]:
+            seeds = captions.seeds_of(place.here, picture.series, artifact.names).replace(
+                " ", "\xa0"
+            )  # whole in a line
+            title = f"{title}, {seeds}"
+        block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
         more = _fill(block, picture, artifact, place.here, place.labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
             if beyond is not None and (histories.scale == "paper" or entries.comparable(artifact, histories.scale)):
-                marked |= marks.draw(ax, picture.printed, artifact, place.here, {**place.labels, **beyond})
-    for ax in blocks[len(places) :].flat:
+                marked |= marks.draw(ax, picture.printed, artifact, place.here, {**place.labels, **beyond}, cells)
+    for ax in blocks[len(drawn) :].flat:
         ax.set_visible(False)
+    for block, place in zip(blocks, drawn, strict=False):
+        for ax in (ax for ax in block.flat if "accuracy" in (ax.get_ylabel() or picture.ylabel)):
+            figures.chance(ax, getattr(getattr(place.here.experiments[0].problem, "source", None), "classes", 0))
     around.outer(fig, picture.ylabel)
     named = _named(fig, picture, artifact, marked)
     gone = [[name for name, run in p.series.items() if not run and _shown(name, named, picture)] for p in drawn]
-    reasons = {f"{p.title} ({', '.join(names)})": p.why for p, names in zip(drawn, gone, strict=True) if names}
-    around.absent(fig, reasons)
+    reasons = [(f"{p.title} ({', '.join(names)})", p.why) for p, names in zip(drawn, gone, strict=True) if names]
+    around.absent(fig, [*((p.title, p.why) for p in places if p not in drawn), *reasons])
     run = {name for p in drawn for name, there in p.series.items() if there}
     counts = ((len(drawn), len(places), "panels"), (len(run), len(run.union(*gone)), "series"))
     fig.set_label(", ".join(f"{some} of {every} {what}" for some, every, what in counts if some < every))
-    around.legend(fig, picture.legend or None)
+    if isinstance(picture, Curves) and picture.spread == "end":
+        for block in blocks[: len(drawn)]:
+            figures.direct(block[0, 0])
+    around.legend(fig)
     around.titles(fig, {block[0, 0]: beside for block in blocks})
     return fig
 
@@ -189,6 +194,7 @@ def _fill(
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:
     curve = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
     options: dict[str, Any] = {"x": picture.x, "series": picture.series, "order": picture.order or None}
+    options["start"] = sorted(rows[picture.x].unique())[: picture.smooth][-1]  # where the mean has all its evaluations
     figures.curves(ax, curve, spread=picture.spread, names=artifact.names, **options)
     target = picture.target
     if isinstance(target, str):  # a label that experiments of this scale need not have

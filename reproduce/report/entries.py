@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
-from reproduce.report.names import heading, pretty
+from reproduce.report.names import canonical, heading, pretty
 from reproduce.text import counted
 
 if TYPE_CHECKING:
@@ -137,14 +139,15 @@ def better(metric: str) -> int:
     return 1 if "accuracy" in metric else -1 if re.search("to_target|rounds_to_", metric) else 0
 
 
-def best(artifact: Artifact, shown: pd.DataFrame, values: pd.Series[float]) -> pd.Series[bool]:
+def best(artifact: Artifact, shown: pd.DataFrame, values: pd.Series[float], seeds: pd.Series[int]) -> pd.Series[bool]:
     """Which of the `values` of the cells `shown` are the best of those in the same row or column that differ in
-    `artifact.series` only; one alone is not. Ties are all best."""
+    `artifact.series` only; one alone is not, nor one of a single seed beside others of several. Ties are all best."""
     layout = dict.fromkeys((*artifact.rows, *artifact.columns, "metric"))
     if artifact.series not in layout or shown.empty:
         return values.isna() & values.notna()
     signed = values * shown["metric"].map(better).replace(0, math.nan)
-    groups = signed.groupby([shown[c] for c in layout if c != artifact.series])
+    places = [shown[c] for c in layout if c != artifact.series]
+    groups = signed.where((seeds != 1) | (seeds.groupby(places).transform("max") == 1)).groupby(places)
     return (signed == groups.transform("max")) & (groups.transform("count") > 1)
 
 
@@ -181,9 +184,25 @@ def comparable(artifact: Artifact, scale: str) -> bool:
     return here == there
 
 
-def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: bool) -> list[str]:
+def targets(artifact: Artifact, shown: pd.DataFrame) -> list[str]:
+    """What accuracy the numbers are until, by as few of the columns as tell: "Target: 90 % (IID), 80 % (non-IID)"."""
+    name = next((c for c in artifact.labels if c.startswith("target_accuracy") and c in shown), "")
+    known = shown[shown[name] != ""] if name else shown[:0]
+    for by in (list(by) for n in range(3) for by in combinations([*artifact.rows, *artifact.columns], n)):
+        each = known.groupby(by or (lambda _: ""), sort=False)[name or "metric"].agg(["first", "nunique"])
+        if len(each) and (each["nunique"] == 1).all():
+            said = defaultdict[str, list[str]](list)
+            for at, value in each["first"].items():
+                places = at if isinstance(at, tuple) else (at,)
+                said[f"{canonical(value)} %"].append(", ".join(pretty(x, artifact.names) for x in places))
+            each_of = (f"{value} ({'; '.join(of)})" if by else value for value, of in said.items())
+            return [f"Target: {', '.join(each_of)}."]
+    return []
+
+
+def caption(artifact: Artifact, scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: bool) -> list[str]:
     """The sentences above a table: what the numbers are and how far they may be compared with the paper's."""
-    said = [scale_line(scale, short(substitutes), same)]
+    said = [scale_line(scale, short(substitutes), same), *targets(artifact, shown)]
     ran = shown[(shown["runs"] > 0) & (shown["text"] == "") & ~shown["point"]]
     if len(ran):
         low, high = int(ran["runs"].min()), int(ran["runs"].max())
@@ -227,13 +246,9 @@ def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> st
     return f"{scale.capitalize()} scale{': ' if substitutes else ''}{'; '.join(substitutes)}{means}."
 
 
-AGREEMENT = ("result", "compared", "RMSE", "mean absolute difference")
-
-
-def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Ours against the paper's: the lines of a table under `AGREEMENT`, one for each metric and data set, and what is
-    equal, in words."""
-    lines, equal, nothing = list[tuple[str, ...]](), list[str](), list[str]()
+def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list[str]:
+    """Ours against the paper's in sentences: how far apart, for each metric and data set, and what is equal."""
+    said, equal, nothing = list[str](), list[str](), list[str]()
     bounds = doubtful = 0
     only_words = (shown["text"] != "") & shown["mean"].isna()
     for metric, rows in shown[shown["paper"].notna() & ~only_words].groupby("metric", sort=False):
@@ -242,30 +257,23 @@ def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> tu
         if len(difference) == len(rows) and (difference.abs() < 1e-9).all():
             equal.append(name)
             continue
-        if len(difference):
-            lines.append((name, f"{len(difference)} of {len(rows)}", *_distance(difference)))
-        else:
+        if difference.empty:
             nothing.append(name)
         data = rows["dataset"] if "dataset" in rows else rows["metric"]
-        parts = [(d, part) for d, part in difference.groupby(data, sort=False)]
-        for d, part in parts if len(parts) > 1 else ():
-            lines.append((f"{name}, {pretty(str(d), names)}", f"{len(part)} of {(data == d).sum()}", *_distance(part)))
+        for d, part in difference.groupby(data, sort=False):
+            of = f", {pretty(str(d), names)}" * (data.nunique() > 1)
+            far = f"mean absolute difference {number(part.abs().mean(), 2)}"
+            said.append(f"{name}{of}: {len(part)} of {(data == d).sum()} compared, {far}.")
         bounds += int((rows["mean"].notna() & (rows["censored"] | rows["paper_censored"])).sum())
         doubtful += int(rows["doubted"].sum())
-    said = [f"Equal to the paper's in every number: {', '.join(equal)}."] if equal else []
+    said += [f"Equal to the paper's in every number: {', '.join(equal)}."] if equal else []
     said += [f"Nothing to compare: {', '.join(dict.fromkeys(nothing))}."] if nothing else []
     words = shown[only_words & (shown["paper_text"] != "")]
     if len(words):
         same = int((words["text"] == words["paper_text"]).sum())
         said.append(f"Cells in words: {same} of {len(words)} as in the paper.")
     left = [f"{n} {what}" for n, what in ((bounds, "with a lower bound"), (doubtful, "doubtful")) if n]
-    return lines, said + [f"Not compared: {', '.join(left)}."] * bool(left)
-
-
-def _distance(difference: pd.Series[float]) -> tuple[str, str]:
-    sizes = math.sqrt((difference**2).mean()), difference.abs().mean()
-    root, mean = (f"{size:,.0f}" if size >= 99.95 or not size else f"{size:#.3g}" for size in sizes)
-    return root, mean
+    return said + [f"Not compared: {', '.join(left)}."] * bool(left)
 
 
 def _decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:

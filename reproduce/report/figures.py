@@ -1,15 +1,14 @@
 """Figures for print: one style, and intervals over seeds. Looks are in `report.looks`.
 
 A picture makes its axes with `sheet`, fills them with `curves`, or with `dots` or a `heatmap` of `report.categories`,
-marks what was not run with `vacant` and ends with the `absent` and `legend` of `report.around`; `save` writes it, the
-PDF as it is and the PNG with the `stamp`. Sizes are in inches. All of it follows the width that `style` was given: in a
-column there are fewer axes beside each other, and letters keep their size.
+and ends with the `absent` and `legend` of `report.around`; `save` writes it, the PDF as it is and the PNG with the
+`stamp`. Sizes are in inches. All of it follows the width that `style` was given: in a column there are fewer axes
+beside each other, and letters keep their size.
 """
 
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -29,10 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Spread: TypeAlias = Literal["band", "bars", "end"] | None
+Spread: TypeAlias = Literal["band", "bars", "end", "seeds"] | None
 FULL = 7.0
 LEAST = 1.4
 """The width below which axes do not stand beside each other."""
+MANY, FEW = 3, 4
 STAMPED = "Stamp"
 DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
 """What `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
@@ -101,16 +101,10 @@ def sheet(
     return fig, axes[:, :columns]
 
 
-def beside(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
-    """A figure and axes of these heights: the first at the left, the others below one another at its right; all below
-    one another where two would be narrow."""
-    first, *others = heights
-    wide = bool(others) and fits() > 2
-    fig = _figure(FULL, max(first, sum(others)) if wide else sum(heights))
-    grid = fig.add_gridspec(len(heights) - wide, 1 + wide, height_ratios=others if wide else heights)
-    right = [grid[i, 1] for i in range(len(others))] if wide else [grid[i + 1, 0] for i in range(len(others))]
-    places: Any = [grid[:, 0] if wide else grid[0, 0], *right]
-    return fig, [fig.add_subplot(place.subgridspec(1, 1)[0]) for place in places]  # each with margins of its own
+def stack(heights: Sequence[float]) -> tuple[Figure, Sequence[Axes]]:
+    """A figure and axes of these heights, below one another."""
+    fig = _figure(FULL, sum(heights))
+    return fig, list(fig.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -130,7 +124,7 @@ def curves(
     x: str = "round",
     series: str = "algorithm",
     order: Sequence[object] | None = None,
-    spread: Spread = "band",
+    spread: Spread = None,
     styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
     markers: int = 8,
@@ -138,9 +132,11 @@ def curves(
 ) -> None:
     """One line per value of `series`: the mean over seeds, and its 95 % t-interval, which one seed has none of.
 
-    spread: the interval as a "band", as ten "bars" per line, as one bar beyond the "end" of each line, or None. start:
-    the least `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`,
-    `seed`, `metric`, `value` and `x`; seeds that were evaluated at different times are put on a common grid by linear
+    spread: the interval as a "band", as ten "bars" per line, as one bar beyond the "end" of each line, or thin lines of
+    the "seeds". By itself it is at the end where there are more than `MANY` lines, whose bands would hide one another,
+    and of fewer than `FEW` seeds it is their lines, beside which an interval is as high as the axes. start: the least
+    `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`, `seed`,
+    `metric`, `value` and `x`; seeds that were evaluated at different times are put on a common grid by linear
     interpolation.
 
     A seed that diverged, early or late, is left out from the first round on: results say it of the whole run, and a
@@ -153,6 +149,7 @@ def curves(
     found = list(dict.fromkeys(frame[series]))
     wanted = [s for s in order if s in found] if order is not None else found
     styles = styles or looks.of(wanted)
+    spread = spread or ("end" if len(wanted) > MANY else "band" if frame["seed"].nunique() >= FEW else "seeds")
     for k, name in enumerate(wanted):
         look, mine = styles[str(name)], frame[frame[series] == name]
         kept = lasting(mine)
@@ -165,12 +162,12 @@ def curves(
             continue
         shift = k / len(wanted)
         rows = line.melt(ignore_index=False).assign(metric=mine["metric"].iloc[0])
-        marked = _marks(ax, line.index.to_numpy(float), markers, shift)
-        label = pretty(name, names) + _lost(mine, kept)
-        along = None if spread == "end" else spread
-        mean(ax, rows.index, rows, spread=along, shift=shift, label=label, markevery=marked, **look.plot)
+        label, marked = pretty(name, names) + _lost(mine, kept), (0.8 * shift / markers, 0.8 / markers)
+        mean(ax, rows.index, rows, spread=spread, shift=shift, label=label, markevery=marked, **look.plot)
+        if spread == "seeds" and line.shape[1] > 1:
+            ax.plot(line.index, line, color=look.color, linewidth=0.4, alpha=0.7, zorder=1.6, gid="seeds")
         if spread == "end" and line.shape[1] > 1:
-            final, at = line.iloc[-1], line.index[-1] + (k + 1) * 0.022 * np.ptp(frame[x])
+            final, at = line.iloc[-1], _beyond(ax, line.index[-1], frame.loc[frame[x] >= start, x], (k + 1) * 0.022)
             low, high = interval(rows)(final)
             ax.plot([at, at], [low, high], color=look.color, linewidth=1.0, zorder=2.4, gid="end")
             ax.plot(at, final.mean(), **{**look.plot, "linestyle": "none", "markersize": 3.2})
@@ -178,8 +175,15 @@ def curves(
             cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.4}
             ax.plot(line.index[-1:], line[-1:].mean(axis=1), color=look.color, zorder=4, gid="diverged", **cross)
     ax.margins(x=0.02)
-    if spread == "end":
+    if spread == "end" and ax.get_xscale() == "linear":
         ax.set_xticks([tick for tick in ax.get_xticks() if 0 <= tick <= frame[x].max()])
+
+
+def _beyond(ax: Axes, end: float, x: pd.Series[float], share: float) -> float:
+    """The place beyond the `end` of a line, by a `share` of the axis that the `x` take."""
+    scale = ax.xaxis.get_transform()
+    low, high, at = scale.transform(np.array([x.min(), x.max(), end], dtype=float))
+    return float(scale.inverted().transform(at + share * (high - low)))
 
 
 def mean(ax: Axes, x: Iterable[float], rows: pd.DataFrame, *, spread: Spread, shift: float = 0.0, **look: Any) -> None:
@@ -187,7 +191,7 @@ def mean(ax: Axes, x: Iterable[float], rows: pd.DataFrame, *, spread: Spread, sh
     of their distance, so that neighbouring lines do not hide them. look: keyword arguments for `Axes.plot`."""
     import seaborn
 
-    every = max(1, len(set(x)) // 10)
+    every, spread = max(1, len(set(x)) // 10), spread if spread not in ("end", "seeds") else None
     drawn: dict[str, Any] = {"alpha": 0.16, "linewidth": 0, "zorder": 1.5}
     if spread == "bars":
         drawn = {"elinewidth": 0.7, "capsize": 1.4, "capthick": 0.7, "zorder": 2}
@@ -216,27 +220,25 @@ def lasting(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[kept]
 
 
-def _marks(ax: Axes, at: np.ndarray, markers: int, shift: float) -> list[int]:
-    """Which points of a line have a mark: evenly spaced, shifted against neighbouring lines so that marks do not hide
-    one another."""
-    if ax.get_xscale() == "linear":
-        every = max(1, len(at) // markers)
-        return list(range(int(shift * every), len(at), every))
-    low, high = np.log(at[[0, -1]])
-    places = np.exp(low + (np.arange(markers) + shift) / markers * (high - low))
-    return sorted(set(np.searchsorted(at, places).tolist()))
-
-
 def _lost(mine: pd.DataFrame, kept: pd.DataFrame) -> str:
     """How many of the seeds of a series are not among those kept; "" for none."""
     seeds, left = mine["seed"].nunique(), kept["seed"].nunique()
     return f" ({seeds - left} of {seeds} diverged)" if left < seeds else ""
 
 
-def reference(ax: Axes, value: float, label: str = "", dashes: str = "dotted", upright: bool = False) -> None:
-    """A thin grey line across the axes at `value`: a target, a limit, the beginning of a session."""
-    draw = ax.axvline if upright else ax.axhline
-    draw(value, color=GREY, linewidth=0.9, linestyle=looks.DASHES[dashes], zorder=1.2, label=label or None)
+def reference(
+    ax: Axes, value: float, label: str = "", dashes: str = "dotted", upright: bool = False, color: str = GREY
+) -> None:
+    """A thin line across the axes at `value`: a target, a limit, the beginning of a session."""
+    look: dict[str, Any] = {"color": color, "linewidth": 0.9, "linestyle": looks.DASHES[dashes], "gid": "reference"}
+    (ax.axvline if upright else ax.axhline)(value, zorder=1.2, label=label or None, **look)
+
+
+def chance(ax: Axes, classes: int) -> None:
+    """What guessing one of the classes scores, where a line ends near it: in the lowest fifth of what is above."""
+    lines = [np.asarray(line.get_ydata(), dtype=float)[-1:] for line in ax.lines if line.get_gid() is None]
+    if classes and any(end < 20 + 80 / classes for line in lines for end in line):
+        reference(ax, 100 / classes, "chance", "dashed")
 
 
 def plain_log(ax: Axes, which: Literal["x", "y"]) -> None:
@@ -258,34 +260,33 @@ def plain_log(ax: Axes, which: Literal["x", "y"]) -> None:
     axis.set_major_formatter(text)
 
 
-def vacant(block: np.ndarray, why: str) -> None:
-    """Grey places instead of axes that were not run; the first says why."""
-    from matplotlib.patches import Rectangle
-
-    for ax in block.flat:
-        ax.set_axis_off()
-        ax.add_patch(Rectangle((0, 0), 1, 1, transform=ax.transAxes, facecolor="#ececec", edgecolor="none"))
-    at: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": looks.TEXT, "color": looks.DARK, "gid": "absent"}
-    first = block.flat[0]
-    first.text(0.5, 0.5, textwrap.fill(f"not run: {why}", 20), transform=first.transAxes, **at)
+def direct(ax: Axes) -> None:
+    """Names at the ends of the lines in place of their entries of the legend."""
+    found: Any = ax.get_legend_handles_labels()[0]
+    handles = [line for line in found if line.get_gid() is None and len(line.get_ydata())]
+    named(ax, {line.get_label(): (line.get_ydata()[-1], line.get_color()) for line in handles})
+    for line in handles:
+        line.set_label(f"_{line.get_label()}")
 
 
-def named(ax: Axes, places: Mapping[str, float]) -> None:
-    """Names at the right of horizontal lines at these values: as near as they can be without lying on one another, and
-    thin leaders to the lines."""
+def named(ax: Axes, places: Mapping[str, tuple[float, str]]) -> None:
+    """Names with their colours at the right of lines that end at these values: as near as they can be without lying on
+    one another, and thin leaders to the lines."""
     low, high = ax.yaxis.get_transform().transform(np.array(ax.get_ylim()))
-    at = {text: float(ax.yaxis.get_transform().transform([y])[0] - low) / (high - low) for text, y in places.items()}
+    shown = ax.yaxis.get_transform().transform
+    at = {text: float(shown([y])[0] - low) / (high - low) for text, (y, _) in places.items()}
     inches = ax.bbox.height / ax.figure.dpi
-    free = -1.0
-    for text in sorted(at, key=lambda text: at[text]):
-        half = (text.count("\n") + 1) * 0.1 / inches / 2
-        middle = free = max(at[text], free + half)
-        free += half
+    tall = {text: (text.count("\n") + 1) * 0.1 / inches for text in at}
+    ordered, free = sorted(at, key=lambda text: at[text]), -1.0
+    for i, text in enumerate(ordered):  # from below, with room for those above
+        middle = max(min(at[text], 1 - sum(tall[t] for t in ordered[i + 1 :]) - tall[text] / 2), free + tall[text] / 2)
+        free = middle + tall[text] / 2
         look: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction", "annotation_clip": False}
         # A leader ends where its name begins, not in the middle of it, where it would cross the one below.
         thin = {"color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
         look["arrowprops"] = {"arrowstyle": "-", **thin}
-        ax.annotate(text, (1.0, at[text]), (1.05, middle), va="center", fontsize=looks.SMALL, color=looks.DARK, **look)
+        look |= {"va": "center", "fontsize": looks.SMALL, "color": places[text][1]}
+        ax.annotate(text, (1.0, at[text]), (1.05, middle), **look)
 
 
 def save(fig: Figure, path: Path, text: str = "") -> list[Path]:

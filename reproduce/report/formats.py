@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reproduce.report.entries import AGREEMENT, Text
+from reproduce.report.entries import Text
 from reproduce.report.names import heading, pretty
 from reproduce.report.tables import Table, column_heading, label
 from reproduce.text import markdown as grid
@@ -23,7 +23,7 @@ def csv(table: Table) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A GitHub table, with lines of ours, of the paper, and of the difference; its signs, agreement and notes."""
+    """A GitHub table, with lines of ours, of the paper, and of the difference; its signs and notes."""
     out = [f"## {md(table.title)}", "", block(" ".join(table.caption)), ""]
     for section, rows in _sections(table, LARGE):
         names = table.row_names[1:] if section else table.row_names
@@ -38,9 +38,8 @@ def markdown(table: Table) -> str:
                 body.append([*labels, *[kind] * table.kinds, *map(_text, texts)])
                 labels = [""] * len(labels)
         out += [grid([*stubs, *map(md, top)], body, ":" * len(stubs) + "-" * len(top)), ""]
-    for head, lines in ((("sign", "meaning"), table.signs), (AGREEMENT, table.agreement)):
-        if lines:
-            out += [grid(head, [map(md, line) for line in lines], ":" * 2 if head != AGREEMENT else ":---"), ""]
+    if table.signs:
+        out += [grid(("sign", "meaning"), [map(md, line) for line in table.signs], ":" * 2), ""]
     out += [f"- {block(note)}" for note in table.notes]
     return "\n".join(out).rstrip("\n") + "\n"
 

@@ -139,9 +139,28 @@ def load(
     labels = [c for c in frame.columns if c not in COLUMNS]
     reduced = dict.fromkeys(p for run in used if (p := run.training.get("precision", "float32")) != "float32")
     said = [phrase for s in substitutes for phrase in s.split("; ")]  # one panel may have several, alike in many
-    phrases = tuple(dict.fromkeys(filter(None, [*said, *(f"local steps in {p}" for p in reduced)])))
+    said += [
+        *(f"local steps in {p}" for p in reduced),
+        _splits([e for n, es in named.items() if n in have for e in es]),
+    ]
+    phrases = tuple(dict.fromkeys(filter(None, said)))
     gaps = tuple(dict.fromkeys(missing))
     return Histories(frame[[*labels, *COLUMNS]], scale, gaps, phrases, tuple(used), wanted)
+
+
+def one_split(e: Experiment) -> bool:
+    """Is the data split once for all seeds, so that intervals over them say nothing of other splits?"""
+    fixed = (
+        getattr(getattr(e.problem, "partition", None), "data_seed", None),
+        getattr(e.problem, "partition_seed", None),
+    )
+    return any(seed is not None for seed in fixed)
+
+
+def _splits(run: Sequence[Experiment]) -> str:
+    """What is said of them; "" where all have a split per seed."""
+    many = sum(map(one_split, run))
+    return f"one split of the data{f' in {many} of {len(run)} settings' * (many < len(run))}" if many else ""
 
 
 def _read(source: Source, seeds: Mapping[str, Iterable[int]]) -> tuple[pd.DataFrame, list[Stored]]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, groupby
 
-from reproduce.report.entries import AGREEMENT, DASH, OURS, PAPER, Text
+from reproduce.report.entries import DASH, OURS, PAPER, Text
 from reproduce.report.formats import FORMULA, line, plain
 from reproduce.report.names import heading
 from reproduce.report.tables import Table, column_heading, label
@@ -79,7 +79,7 @@ def latex(table: Table) -> str:
     notes = [*table.caption[1:], *(f"{sign}: {meaning}" for sign, meaning in table.signs), *short]
     size = sum(map(len, (*notes, table.caption[0])))
     name, _, most, across = next(f for f in FLOATS if wide <= f[1] and (f[0] != "table" or size < 1200))
-    below = -(-size // across) + len(table.agreement)
+    below = -(-size // across)
     parts = _parts([len(row) for row in rows], most, below)
     made = [first]
     for number, part in enumerate(parts, 1):
@@ -87,7 +87,7 @@ def latex(table: Table) -> str:
         caption = tex(table.title.rstrip(".") + ("" if again else f". {table.caption[0].rstrip('.')}"))
         of = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
         labelled = rf"\label{{tab:{re.sub('[/_]', '-', table.id)}}}" if number == 1 else ""
-        last = [rf"\par\smallskip\raggedright {_notes(table, notes)}"] if number == len(parts) else []
+        last = [rf"\par\smallskip\raggedright {' '.join(map(tex, notes))}"] if number == len(parts) else []
         made += [
             rf"\begin{{{name}}}[tp]",
             r"\footnotesize\centering\setlength{\tabcolsep}{3pt}\setlength{\belowcaptionskip}{5pt}",
@@ -159,18 +159,6 @@ def _parts(sizes: Sequence[int], most: int, below: int) -> list[list[int]]:
 
 def _fitted(text: str) -> str:
     return r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%" + f"\n{text}}}"
-
-
-def _notes(table: Table, notes: Sequence[str]) -> str:
-    """Agreement as a table, the notes as a paragraph."""
-    found = " ".join(map(tex, notes))
-    if not table.agreement:
-        return found
-    lines = (" & ".join(map(tex, line)) for line in (AGREEMENT, *table.agreement))
-    head, *body = (rf"{line} \\" + "\n" for line in lines)
-    columns = "@{}l" + "r" * (len(AGREEMENT) - 1) + "@{}"
-    grid = rf"\begin{{tabular}}{{{columns}}}" + f"\n{head}\\midrule\n{''.join(body)}" + r"\end{tabular}"
-    return rf"{_fitted(grid)}\par\smallskip {found}"
 
 
 def _tabular(table: Table, rows: Sequence[Sequence[Sequence[Text]]]) -> str:

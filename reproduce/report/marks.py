@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact, Printed, Window
-from reproduce.report import looks
+from reproduce.report import figures, looks
 from reproduce.report.metrics import rounds_of
-from reproduce.report.names import canonical
+from reproduce.report.names import canonical, pretty
 from reproduce.report.tables import reported
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from reproduce.declare.experiment import Experiment
@@ -32,19 +33,42 @@ class Mark:
 
 
 def draw(
-    ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]
+    ax: Axes,
+    all_: Sequence[Printed],
+    artifact: Artifact,
+    here: Histories,
+    labels: Mapping[str, Any],
+    cells: pd.DataFrame,
 ) -> dict[str, Mark]:
-    """Put the paper's numbers that belong to these labels into the axes; returns a mark of each series with some."""
+    """Put the paper's numbers that belong to these labels into the axes, and ours beside those that say where a curve
+    is; returns a mark of each series with some."""
     found = [mark for each in all_ for mark in of(each, artifact, here.experiments, labels)]
-    styles = looks.of([*(m.series for m in found)])
+    own = [mark for each in all_ for mark in _ours(each, here.experiments, labels, cells)]
+    styles = looks.of([*(m.series for m in (*found, *own))])
+    drawn = [figures.DIVERGED.sub("", text) for text in ax.get_legend_handles_labels()[1]]
+    for mark in own:
+        if pretty(mark.series, artifact.names) in drawn:
+            filled = {"markerfacecolor": styles[mark.series].color, "markersize": 3.6, "gid": "ours", "zorder": 6}
+            ax.plot(mark.x, [mark.y, mark.y], **{**_open(styles[mark.series], mark), **filled})
     for mark in found:
-        if ax.get_images():
-            _outline(ax, mark)
-        else:
-            ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series], mark), gid="printed")
-    if found and not ax.get_images():
+        ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series], mark), gid="printed")
+    if found:
         ax.plot([], [], label=KEY, **_open(looks.Look(looks.DARK, "solid", "o"), found[0]))
     return {mark.series: mark for mark in found}
+
+
+def _ours(
+    each: Printed, experiments: Sequence[Experiment], labels: Mapping[str, Any], cells: pd.DataFrame
+) -> Iterator[Mark]:
+    """The means over seeds of the same measure, where it is a place on the x axis."""
+    rows = cells[cells["metric"] == each.metric] if each.x == "value" and len(cells) else cells[:0]
+    for e in experiments:
+        mine = rows
+        for name in e.labels.keys() & set(rows):
+            mine = mine[mine[name].map(canonical) == canonical(e.labels[name])]
+        if len(mine):
+            x, bound = float(mine["value"].mean()), bool(mine["censored"].any())
+            yield Mark(str(e.labels[each.series]), (x, x), _place(each.y, {}, {**e.labels, **labels}), bound)
 
 
 def key(ax: Axes, mark: Mark, name: str) -> None:
@@ -70,10 +94,6 @@ def of(
 ) -> Iterator[Mark]:
     """The marks of `each` in axes with these labels and experiments."""
     known = [{**e.labels, **labels} for e in experiments]
-    if not each.table:
-        if any(_agree(own, each.only) for own in known):
-            yield Mark("", _span(each.x, {}, known[0], None), _place(each.y, {}, known[0]))
-        return
     rows = reported(artifact.paper, each.table)
     assert rows is not None, f"{artifact.id}: the paper's {each.table} has no reported numbers"
     rows = rows[(rows["metric"] == each.metric) & rows["paper"].notna()]
@@ -99,22 +119,10 @@ def _place(where: str | float, row: Mapping[str, Any], own: Mapping[str, Any]) -
     return float(where if not isinstance(where, str) else row[where] if where in row else own[where])
 
 
-def _span(where: Any, row: Mapping[str, Any], own: Mapping[str, Any], e: Experiment | None) -> tuple[float, float]:
+def _span(where: Any, row: Mapping[str, Any], own: Mapping[str, Any], e: Experiment) -> tuple[float, float]:
     if isinstance(where, Window):
-        assert e is not None
         return rounds_of(where, e, str(row["transition"]))
     if isinstance(where, tuple):
         return where
     place = _place(where, row, own)
     return place, place
-
-
-def _outline(ax: Axes, mark: Mark) -> None:
-    """A frame around the box of a heat map whose tick labels are the mark's numbers, if there is one."""
-    from matplotlib.patches import Rectangle
-
-    columns, rows = ([canonical(t.get_text()) for t in ticks] for ticks in (ax.get_xticklabels(), ax.get_yticklabels()))
-    if canonical(mark.x[0]) in columns and canonical(mark.y) in rows:
-        j, i = columns.index(canonical(mark.x[0])), rows.index(canonical(mark.y))
-        frame: dict[str, Any] = {"fill": False, "edgecolor": looks.VERMILLION, "linewidth": 1.8, "gid": "printed"}
-        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, label="best pair in the paper", zorder=4, **frame))

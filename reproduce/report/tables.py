@@ -40,7 +40,7 @@ class Table:
         `text`, `paper_text` where there are cells in words. `status` is "run", "no value" or "not run: <reason>".
     rows, columns: the labels of the lines and columns, one string per name in `row_names` / `column_names`.
     body: (index of the row, index of the column) -> entry; places that are empty in the paper too are absent.
-    signs: what signs in the body mean. agreement: lines of a table under `entries.AGREEMENT`. notes: sentences.
+    signs: what signs in the body mean. notes: sentences.
     """
 
     id: str
@@ -54,7 +54,6 @@ class Table:
     body: Mapping[tuple[int, int], Entry]
     caption: tuple[str, ...]
     signs: tuple[tuple[str, str], ...]
-    agreement: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
     names: Mapping[str, str]
 
@@ -132,13 +131,14 @@ def build(
         mine = (set(_labels(names, shown)) for names in (artifact.rows, artifact.columns))
         rows, columns = ([at for at in there if at in here] for there, here in zip((rows, columns), mine, strict=True))
     ranked = shown["mean"].where(~shown["censored"]), shown["paper"].where(~shown["paper_censored"] & ~shown["doubted"])
-    best, best_printed = (entries.best(artifact, shown, values) for values in ranked)
+    counts = shown["seeds"], shown["seeds"].where(shown["paper"].isna(), 0)  # the paper's are as they are
+    best, best_printed = (entries.best(artifact, shown, *each) for each in zip(ranked, counts, strict=True))
     shown = shown.assign(best=best, best_printed=best_printed)
     places = _places(artifact, shown, rows, columns)
     printed = pd.DataFrame(list(places.values()), columns=shown.columns) if places else shown.iloc[:0]
     style = entries.Style.of(artifact, printed, known)
     body = {place: style.entry(cell) for place, cell in places.items()}
-    agreement, said = entries.agreement(shown, style.names) if beside else ([], [])
+    said = entries.agreement(shown, style.names) if beside else []
     if beside:
         left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
         notes += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
@@ -157,9 +157,8 @@ def build(
         tuple(rows),
         tuple(columns),
         body,
-        tuple(entries.caption(scale, substitutes, printed, same)),
+        tuple(entries.caption(artifact, scale, substitutes, printed, same)),
         tuple(style.signs(list(places.values()))),
-        tuple(agreement),
         (*notes, *artifact.notes, *entries.settings(substitutes)),
         style.names,
     )

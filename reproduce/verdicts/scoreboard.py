@@ -20,6 +20,7 @@ from reproduce.declare.artifact import Artifact, printed_settings
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import unknown
 from reproduce.papers import coverage as papers
+from reproduce.report.histories import one_split
 from reproduce.report.names import canonical
 from reproduce.store import reading
 from reproduce.verdicts import scope
@@ -57,7 +58,8 @@ class Verdict(Outcome):
     size: what our numbers are of the printed ones in the same settings, the least and the most of its parts; of ratios
     that of their logarithms. windows: see `Shelf.windows`. paper_numbers: whether the claim holds on the paper's own
     printed numbers: holds, fails, or na (nothing printed that the check could read). printed: the deciding one of these
-    numbers, as `measured` is that of our runs. look: see `judging.level_at`.
+    numbers, as `measured` is that of our runs. look: see `judging.level_at`. one_split: some of the runs behind it have
+    one split of the data for all seeds.
     """
 
     id: str
@@ -73,6 +75,7 @@ class Verdict(Outcome):
     source: str = "sentence"
     size: tuple[float, float] | None = None
     windows: str = ""
+    one_split: bool = False
 
     @property
     def paper(self) -> str:
@@ -298,14 +301,16 @@ def artifacts_read(claim: Claim, check: Check) -> list[Artifact]:
 
 
 def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
-    outcome, printed, rests_on = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED), ""
+    outcome, printed, rests_on, once = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED), "", False
     for_it = outcome.verdict in ("holds", SUPPORTED) and not claim.construction
     size = shelf.size(claim, scale, outcome) if for_it else None
     if claim.construction:
         rests_on = CHECK
     elif outcome.verdict != "not run":
         check = claim.checks[scale]
-        rests_on = scope.rests_on(check, artifacts_read(claim, check), scale)
+        read = artifacts_read(claim, check)
+        rests_on = scope.rests_on(check, read, scale)
+        once = any(one_split(e) for _, e in scope.read(check, read, scale))
         if rests_on == STAND_IN:
             outcome = replace(outcome, verdict=ON_STAND_IN.get(outcome.verdict, outcome.verdict))
     return Verdict(
@@ -322,5 +327,6 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         source=claim.source,
         size=size,
         windows=shelf.windows(claim, outcome.verdict),
+        one_split=once,
         **vars(outcome),
     )

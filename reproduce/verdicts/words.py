@@ -74,7 +74,7 @@ def basis(v: Verdict) -> str:
     fewest, most = v.seeds
     seeds = f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed") if most else "no seeds"
     looked = f", look {v.look}: {100 * level_at(v.look):.3g} % intervals" if v.look > 1 else ""
-    return f"{counted(v.settings, 'setting')}, {seeds}, {v.quantity}{looked}"
+    return f"{counted(v.settings, 'setting')}, {seeds}{', one split' * v.one_split}, {v.quantity}{looked}"
 
 
 def beside_print(v: Verdict) -> list[str]:

@@ -12,7 +12,7 @@ from reproduce.report.names import pretty
 NAMES = {
     "fedavg_lr_n10": "FedAvg (rates of n = 10)",
     "asysg_all": "AsySG, all clients at work",
-    "defedavg_iid_twice": "DeFedAvg-IID (0.1, 0.1)",
+    "defedavg_iid_twice": "DeFedAvg-IID (rates 0.1, 0.1)",
     "defedavg_iid_corrected": "DeFedAvg-IID (0.1, 0.05)",
     "defedavg_niid_corrected": "DeFedAvg-nIID (0.1, 0.05)",
     "defedavg_niid_hold": "DeFedAvg-nIID, hold",
@@ -36,8 +36,8 @@ TIMES = (
     "Table II gives FedAvg (IID Fashion-MNIST) local rate 0.10 for n = 10 but 0.01 for n ≥ 20, although 0.10 is in "
     "its grid; if it then needed as many aggregations as at n = 10, it would take about 54 s and beat the printed "
     "94.49 s (n = 40) and 99.72 s (n = 80) of DeFedAvg-IID. At paper scale 'FedAvg (rates of n = 10)' runs this.",
-    "At paper scale DeFedAvg-IID (0.1, 0.1), beside Fashion-MNIST at n = 10, has twice the printed local rate: with "
-    "the printed one our time is longer than the printed time.",
+    "At paper scale DeFedAvg-IID (rates 0.1, 0.1), beside Fashion-MNIST at n = 10, has twice the printed local rate: "
+    "with the printed one our time is longer than the printed time.",
     "Three printed pairs of rates do not fit the printed times (CIFAR-10: DeFedAvg-IID n = 10 and 20, DeFedAvg-nIID "
     "n = 20) and look like misprints for (0.1, 0.05). At paper scale the main rows take them as printed, the rows with "
     "(0.1, 0.05) run the likely ones.",

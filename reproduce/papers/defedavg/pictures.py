@@ -26,8 +26,7 @@ def over_time(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, begin
 
     The axis is logarithmic: algorithms differ by factors of time, and on a linear one the fastest two are a corner.
     """
-    least = histories.of("clock.least")
-    frame = histories.frame[histories.frame["time"] <= least]
+    frame = histories.frame
     group = runs.GROUPS[str(histories.experiments[0].labels["distribution"])]
     order = [*group, *sorted(set(frame["algorithm"]) - set(group))]
     figures.plain_log(axes[1, 0], "x")  # the loss above shares it
@@ -65,7 +64,7 @@ def seconds(histories: Histories, cells: pd.DataFrame) -> Figure:
     fig, axes = figures.sheet(1, len(datasets), sharey=True, height=2.4)
     for ax, dataset in zip(axes[0], datasets, strict=True):
         here = rows[rows["dataset"] == dataset]
-        figures.curves(ax, here, x="n", order=order, names=NAMES, markers=4)
+        figures.curves(ax, here, x="n", order=order, names=NAMES, markers=4, spread="band")
         ax.set(xscale="log", yscale="log", xlabel="participants n", title=pretty(dataset))
         ax.set_xticks(ns, [f"{n:g}" for n in ns])
         ax.minorticks_off()
@@ -138,12 +137,16 @@ def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     families = {name: _family(name)[0] for name in names}
     rows = rows.assign(base=rows["algorithm"].map(families))
     order = list(dict.fromkeys(families.values()))
-    categories.dots(
-        ax, rows, row="algorithm", rows=names, series="base", order=order, names=NAMES | TEXTS, groups=families
-    )
-    ax.tick_params(axis="y", labelsize=6)
+    texts = NAMES | TEXTS
+    shown = [name for name in names if categories.differ(rows, "algorithm", "base", name, families[name])]
+    categories.dots(ax, rows, row="algorithm", rows=shown, series="base", order=order, names=texts, groups=families)
     figures.plain_log(ax, "x")
     ax.set_xlabel("virtual seconds to the target")
+    alike = {base: [n for n in names if families[n] == base and n not in shown] for base in order}
+    said = "; ".join(
+        f"{pretty(b, texts)}: {', '.join(pretty(n, texts) for n in same)}" for b, same in alike.items() if same
+    )
+    around.below(ax.figure, f"{ax.get_title()}, not told apart from {said}.")  # type: ignore[arg-type]
 
 
 def _family(name: str) -> tuple[str, int, str]:

@@ -44,7 +44,8 @@ def recovery(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     """Accuracy over global rounds from the end of the pilot sessions on; sessions begin at dotted lines."""
     timing = histories.experiments[0].clock
     rows = histories.frame[histories.frame["metric"] == "accuracy"]
-    figures.curves(ax, rows, series="init_scheme", order=ALL_SCHEMES, start=1)
+    spread: figures.Spread = "band" if rows["seed"].nunique() >= figures.FEW else "seeds"  # at transitions, too
+    figures.curves(ax, rows, series="init_scheme", order=ALL_SCHEMES, start=1, spread=spread)
     for session in range(timing.pilots + 1, timing.sessions):
         figures.reference(ax, session * timing.rounds, upright=True)
     ax.set(xlabel="global round", xlim=(timing.pilots * timing.rounds, timing.sessions * timing.rounds))

@@ -21,7 +21,7 @@ from reproduce.report.names import pretty
 from reproduce.systems import System
 
 GROUPS = {
-    "fedacs": "FedACS", "fedavg": "FedAvg, OS", "ca_fedavg": "CA-FedAvg,\nFedVARP,\nFedAU", "fednova": "FedNova",
+    "fedacs": "FedACS", "fedavg": "FedAvg, OS", "ca_fedavg": "CA-FedAvg, FedVARP, FedAU", "fednova": "FedNova",
 }  # fmt: skip
 """One algorithm of each group that shares its limit on quadratics, and the group."""
 DISTANCE = r"distance to the optimum $\|X_r - X^*\|$"
@@ -55,14 +55,15 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
     for ax, (calibrated, title) in zip(axes.flat, CALIBRATED.items(), strict=True):
         ax.set_title(f"{system} system, {title}")
         here = rows[rows["calibrate"] == calibrated]
-        figures.curves(ax, here, order=order, spread=None)
+        figures.curves(ax, here, order=order)
         figures.plain_log(ax, "y")
         ax.set(ylim=(0.004, 0.8), xlabel="round" if ax is axes.flat[-1] else "", ylabel=DISTANCE)
         limits = {}
         for name, text in GROUPS.items():
             e: Any = histories.declared(system=system, algorithm=name)
-            limits[text] = float(np.linalg.norm(theory.limit(e, calibrated) - e.problem.optimum()))
-            figures.reference(ax, limits[text], "limit in closed form", "dashed")
+            color, limit = looks.LOOKS[name].color, np.linalg.norm(theory.limit(e, calibrated) - e.problem.optimum())
+            figures.reference(ax, float(limit), dashes="dashed", color=color)
+            limits[text.replace(", ", ",\n")] = float(limit), color
         figures.named(ax, limits)
 
 
@@ -72,7 +73,7 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
 def clients(histories: Histories, cells: pd.DataFrame, systems: Mapping[str, System], clients: int) -> Figure:
     """Fig. 1: work and links of every client; in a system that changes their ranges and the first round."""
     fig, axes = figures.sheet(2, len(systems), height=1.5, sharex=True, sharey="row")
-    at = np.arange(clients)
+    at = np.arange(1, clients + 1)
     for column, (name, system) in enumerate(systems.items()):
         axes[0, column].set_title(f"{name} system")
         draws = theory.draws(system, clients)
@@ -88,7 +89,7 @@ def clients(histories: Histories, cells: pd.DataFrame, systems: Mapping[str, Sys
     axes[1, 0].set_ylabel("success of a\nlink, $1 - q_m$")
     axes[1, 0].set_ylim(0, 1.02)
     for ax in axes[1]:
-        ax.set(xlabel="client (number)", xticks=range(0, clients, 5))
+        ax.set(xlabel="client (number)", xticks=[1, *range(5, clients + 1, 5)])
     return fig
 
 
@@ -212,21 +213,25 @@ def _ends(ax: Axes, histories: Histories) -> None:
 
 
 def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
-    """Sensitivity: a line of dots per choice that was run, an axes per data set, as high as its lines need; below the
-    shorter ones the decaying rates."""
+    """Sensitivity: a line of dots per choice that is told apart from the default, an axes per data set that has some;
+    a line of text names the others."""
     asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE, *SLOWER, *TWICE, *NETWORK, *CROPS)}
     rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
-    run = {name: list(dict.fromkeys(mine["choice"])) for name, mine in rows.groupby("dataset", sort=False)}
-    sets = {name: [c for c in asked if c in run[name]] for name in run if set(asked) & set(run[name])}
-    fig, axes = figures.beside([0.175 * len(lines) + 0.6 for lines in sets.values()] + [1.9])
-    for ax, (name, lines) in zip(axes, sets.items(), strict=False):
-        _dots(ax, rows[rows["dataset"] == name], {line: asked[line] for line in lines})
+    sets, alike = {}, []
+    for name, mine in rows.groupby("dataset", sort=False):
         e: Any = histories.declared(dataset=name)
-        kind = "LR" if type(e.problem.model).__name__ == "Softmax" else "CNN"
-        counts = sorted({*rows[rows["dataset"] == name].groupby("choice")["seed"].nunique()})
-        ax.set(xlabel="final accuracy (%)")
-        ax.set_title(f"{pretty(name)}, {kind}, {' or '.join(map(str, counts))} seeds", loc="right")
-    _decays(axes[-1], histories)
+        kind = f"{pretty(name)}, {'LR' if type(e.problem.model).__name__ == 'Softmax' else 'CNN'}"
+        run = [c for c in asked if c in set(mine["choice"])]
+        told = [c for c in run if categories.differ(mine, "choice", "algorithm", c, run[0])]
+        if len(told) > 1:
+            sets[kind] = mine, {c: asked[c] for c in told}
+        alike += [f"{kind}: {', '.join(c for c in run if c not in told)}."] * (run != told)
+    fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
+    for ax, (kind, (mine, lines)) in zip(axes, sets.items(), strict=False):
+        _dots(ax, mine, lines)
+        counts = sorted({*mine.groupby("choice")["seed"].nunique()})
+        ax.set_title(f"{kind}, {' or '.join(map(str, counts))} seeds", loc="right")
+    around.below(fig, f"Not told apart from the default. {' '.join(alike)}")
     around.legend(fig)
     return fig
 
@@ -236,25 +241,11 @@ def _dots(ax: Axes, rows: pd.DataFrame, asked: Mapping[str, str]) -> None:
     texts = {c: c.removeprefix("default: ").replace(" x", " ×") for c in asked}
     order = (*GROUPS, *BESIDE)
     categories.dots(ax, rows, row="choice", rows=list(asked), order=order, texts=texts, groups=asked)
+    ax.set_xlabel("final accuracy (%)")
     means = rows[rows["choice"] == next(iter(asked))].groupby("algorithm")["value"].mean()
     for name, look in looks.of(order).items():
         if name in means:
             ax.axvline(means[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
-
-
-def _decays(ax: Axes, histories: Histories) -> None:
-    """Distances with the readings of a decaying rate; the legend is the axes' own, they are all FedAvg's."""
-    frame = histories.frame[histories.frame["question"] == "decay of the rate"]
-    rows = frame[(frame["metric"] == "distance") & (frame["round"] % 10 == 0)]
-    decaying = [e for e in histories.experiments if e.labels["question"] == "decay of the rate"]
-    names = {str(e.labels["algorithm"]): str(e.labels["answer"]) for e in decaying}
-    figures.curves(ax, rows, order=tuple(names), names=names)
-    log_distance(ax, rows)
-    ax.set(xlabel="round", ylabel=DISTANCE, title=f"decay of FedAvg's rate (Fig. 4), {rows['seed'].nunique()} seeds")
-    handles, labels = ax.get_legend_handles_labels()
-    ax.legend(handles, labels, loc="upper right", fontsize=looks.SMALL, handlelength=2.6)
-    for handle in handles:
-        handle.set_label("_" + str(handle.get_label()))
 
 
 TRADED = {
@@ -294,10 +285,10 @@ def surrogates(histories: Histories, cells: pd.DataFrame, system: System) -> Fig
     steps, success = (values[0] for values in theory.draws(system, 20))
     for name, look in looks.of(GROUPS).items():
         omega = theory.surrogate(name, np.full(20, 1 / 20), success, steps.astype(float))
-        left.plot(np.arange(20), omega, label=GROUPS[name], markevery=3, **look.plot)
+        left.plot(np.arange(1, 21), omega, label=GROUPS[name], markevery=3, **look.plot)
     left.set(xlabel="client (number; slow and badly connected first)", ylim=(0, None))
     left.set_ylabel("weight in the surrogate\nobjective (share)")
-    left.set_xticks(range(0, 20, 5))
+    left.set_xticks([1, *range(5, 21, 5)])
     rows = cells[cells["metric"] == "expected_update_deviation"]
     for i, scheme in enumerate(theory.SIMULATED):
         values = rows.loc[rows["algorithm"] == f"fedavg_{scheme}", "value"]

@@ -136,12 +136,12 @@ SMALL_MNIST = replace(
 SMALL_FASHION = replace(
     SMALL_MNIST, name="fashion_mnist", data="fashion_mnist", model=Softmax(784, 10), other_rate=0.0001, alphas=ALPHAS,
     mean=(0.2860,), std=(0.3530,), seeds=tuple(range(12)),
-    substitute=f"logistic regression on Fashion-MNIST; {FEW_IMAGES}",
+    substitute=f"logistic regression on Fashion-MNIST beside MNIST; {FEW_IMAGES}",
 )  # fmt: skip
 SMALL_CIFAR10 = replace(
     SMALL_FASHION, name="cifar10", data="cifar10", model=Softmax(3072, 10), mean=CIFAR10.mean, std=CIFAR10.std,
     seconds=CIFAR10.seconds, alpha=0.1, alphas=(), other_rate=0.0, seeds=tuple(range(30)),
-    substitute=f"logistic regression on CIFAR-10; {FEW_IMAGES}",
+    substitute=f"logistic regression on CIFAR-10 for both CNNs; {FEW_IMAGES}",
 )  # fmt: skip
 LONGER_MNIST = replace(
     SMALL_MNIST, rounds=200, seeds=(0, 1),

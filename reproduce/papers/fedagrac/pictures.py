@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from reproduce.papers.fedagrac.measures import server_path, timed
 from reproduce.papers.fedagrac.theory import FAST, SLOW, local_paths
@@ -88,23 +88,26 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     ax.set(xlabel="calibration rate λ", ylabel="accuracy after the last round (%)")
 
 
-def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: Mapping[str, int]) -> None:
-    """Fig. 3: accuracy over the rounds, a line per scheme. smooth: evaluations of a trailing mean per scale."""
+def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: int) -> None:
+    """Fig. 3: accuracy over the rounds, a line per scheme, from a tenth of the rounds on: before, curves climb steeply
+    and would hide what they do later. smooth: evaluations of a trailing mean."""
     rows = histories.frame[(histories.frame["metric"] == "accuracy") & histories.frame["algorithm"].isin(SCHEMES)]
     # The random initial model is in no trailing mean; its row stays, as the only one of a run that diverged at once.
     trained = rows.assign(value=rows["value"].where(rows["round"] > 0))
-    smoothed = metrics.smooth(trained, smooth[histories.scale])
-    figures.curves(ax, smoothed, order=SCHEMES, markers=6, start=1)
-    # The first rounds climb steeply and would hide what the curves do later.
-    late = smoothed.loc[smoothed["round"] >= rows["round"].max() // 10, "value"]
-    ax.set_ylim(late.quantile(0.02) - 1, late.max() + 1)
+    begin = max(1, smooth, rows["round"].max() // 10)
+    figures.curves(ax, metrics.smooth(trained, smooth), order=SCHEMES, markers=6, start=begin)
     ax.set_xlabel("round")
 
 
 def rates(ax: Axes, histories: Histories, cells: pd.DataFrame, limits: tuple[float, float]) -> None:
-    """Fig. 4: accuracy over λ and learning rate."""
+    """Fig. 4: accuracy over λ and learning rate; a frame around the paper's best pair, rate 0.005 and λ 1 for LR."""
     names = {"lambda": "calibration rate λ", "learning_rate": "learning rate η"}
     categories.heatmap(ax, cells, x="lambda", y="learning_rate", names=names, limits=limits, label="accuracy (%)")
+    columns, rows = (sorted(set(cells[name].astype(float))) for name in ("lambda", "learning_rate"))
+    if histories.scale == "paper" and set(cells["model"]) == {"lr"} and 1.0 in columns and 0.005 in rows:
+        look: Any = {"fill": False, "edgecolor": looks.VERMILLION, "linewidth": 1.8, "zorder": 4, "gid": "printed"}
+        corner = columns.index(1.0) - 0.5, rows.index(0.005) - 0.5
+        ax.add_patch(Rectangle(corner, 1, 1, label="best pair in the paper (Sec. 6.2)", **look))
 
 
 def over_time(block: np.ndarray, histories: Histories, cells: pd.DataFrame) -> None:

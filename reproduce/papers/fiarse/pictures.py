@@ -42,6 +42,7 @@ def histogram(ax: Axes, histories: Histories, found: pd.DataFrame) -> None:
     colors = looks.ramp(len(sizes))[::-1]  # a size has the colour that it has where the smallest is first
     look: dict[str, Any] = {"color": colors, "edgecolor": "white", "linewidth": 0.3}
     ax.hist(parts, BINS[least : max(least + 1, most) + 1].tolist(), stacked=True, label=names, **look)
+    figures.reference(ax, float(values.mean()), "mean over clients", upright=True, color=looks.VERMILLION)
     ax.grid(visible=False, axis="x")
     ax.set(xlabel="accuracy (%)", ylabel="clients (number)")
 
@@ -64,11 +65,11 @@ def sweep(ax: Axes, histories: Histories, found: pd.DataFrame, algorithms: Seque
     all_sizes = sorted({1.0, *histories.experiments[0].algorithm.sweep})
     named = {size_label(size_key(size)): size for size in all_sizes}
     rows = found.assign(size=found["model_size"].map(named))
+    ax.set_xscale("log")
     figures.curves(ax, rows, x="size", order=algorithms)
     trained = sizes_of(histories)
-    for line in ax.get_lines():
+    for line in (line for line in ax.get_lines() if np.size(line.get_xdata()) == len(all_sizes)):
         line.set_markevery([i for i, size in enumerate(all_sizes) if size in trained])
-    ax.set_xscale("log")
     ax.set_xticks([named[tick] for tick in TICKS], TICKS)
     ax.minorticks_off()
     ax.set(xlabel="size of the submodel (share of the weights)", ylabel="accuracy (%)")
@@ -87,10 +88,9 @@ def exploration(axes: np.ndarray, histories: Histories, found: pd.DataFrame) -> 
         if metric == "explored":
             held = rows[rows["metric"] == "untrained"].groupby("round")["value"].mean()
             ax.plot(held.index, 1 - held, color=looks.GREY, linewidth=1.6, label="held by a participant", zorder=1.4)
-        spread: figures.Spread = "band"
-        if metric == "replaced":
-            here, spread = metrics.smooth(here, 10), "end"
-        figures.curves(ax, here, series="key", order=keys, spread=spread, styles=looks.ordered(keys), names=names)
+        smooth = 10 if metric == "replaced" else 1
+        look: dict[str, Any] = {"order": keys, "styles": looks.ordered(keys), "names": names, "start": smooth - 1}
+        figures.curves(ax, metrics.smooth(here, smooth), series="key", **look)
         ax.set(title=title, xlabel="round", ylabel=ylabel)
 
 
