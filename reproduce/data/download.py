@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
             found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
         if found != md5:
             raise UserError(f"{url} has the MD5 {found}, expected {md5}; try again later")
-        safe = "data" if packed.suffix == ".gz" else None  # of zip files, unpacking is safe
+        safe: Any = "data" if packed.suffix == ".gz" else None  # of zip files, unpacking is safe
         shutil.unpack_archive(packed, temporary / "unpacked", filter=safe)
         made = {f.path: temporary / "unpacked" / inside / Path(f.path).name for f in absent}
     elif source.name in TORCHVISION:
