@@ -43,7 +43,8 @@ def numbers(scale: str, tables: Path = Path("tables")) -> pd.DataFrame:
 
     files = [(paper, file) for paper in PAPERS for file in sorted((tables / scale).glob(f"{paper}_table*.csv"))]
     read = [(paper, file.stem, pd.read_csv(file, keep_default_na=False, dtype=str)) for paper, file in files]
-    found = [rows for paper, stem, table in read if len(rows := of(paper, stem.removeprefix(f"{paper}_"), table))]
+    there = [(paper, stem.removeprefix(f"{paper}_"), table) for paper, stem, table in read if len(table)]
+    found = [rows for paper, name, table in there if len(rows := of(paper, name, table))]
     if not any(rows["ours"].notna().any() for rows in found):
         raise UserError(f"no table of scale {scale} has a printed number beside ours: snakemake {scale} makes them")
     return pd.concat(found, ignore_index=True).astype(dict.fromkeys(("own", "bound", "printed_bound", "agrees"), bool))

@@ -67,12 +67,10 @@ class SubmodelScale:
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
-def images(
-    data: Any, model: Model, clients: int, batch: int, split_seed: int | None = None, **options: Any
-) -> Classification:
-    """Test sets of the clients' own, mini-batches in a fixed order, and a split per seed or one for all seeds."""
+def images(data: Any, model: Model, clients: int, batch: int, **options: Any) -> Classification:
+    """Test sets of the clients' own, mini-batches in a fixed order, and one split for all seeds."""
     common: dict[str, Any] = {"weights": "uniform", "test_partition": True}
-    return Classification(data, model, BalancedDirichlet(0.3, split_seed), clients, Fixed(batch), **common, **options)
+    return Classification(data, model, BalancedDirichlet(0.3), clients, Fixed(batch), **common, **options)
 
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
@@ -93,8 +91,8 @@ def cifar(dataset: str, classes: int) -> SubmodelSetting:
 RESNET10N = ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2)
 FASHION_MNIST = SubmodelSetting(
     images(
-        "fashion_mnist", RESNET10N, 40, 20, split_seed=0, mean=(0.2860,), std=(0.3530,), train_samples=6000,
-        test_samples=2000, evaluation_batch=10,
+        "fashion_mnist", RESNET10N, 40, 20, mean=(0.2860,), std=(0.3530,), train_samples=6000, test_samples=2000,
+        evaluation_batch=10,
     ),
     Epochs(2), 8, Rounds(60, 5), (2, 3, 4),
     (
@@ -118,8 +116,8 @@ IMAGE_BLOBS = SubmodelSetting(
 SMALL_CIFAR10 = replace(
     FASHION_MNIST,
     problem=images(
-        "cifar10", replace(RESNET10N, channels=3), 40, 20, split_seed=0, mean=MEAN, std=STD, train_samples=8000,
-        test_samples=2000, evaluation_batch=10,
+        "cifar10", replace(RESNET10N, channels=3), 40, 20, mean=MEAN, std=STD, train_samples=8000, test_samples=2000,
+        evaluation_batch=10,
     ),
     substitute="a residual network of four blocks for ResNet-18, fewer images of CIFAR-10: 308,826 parameters, 8,000 "
     "training and 2,000 test images; fewer clients and rounds: 40 clients, 60 rounds of 2 epochs, no augmentation",
