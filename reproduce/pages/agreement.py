@@ -6,9 +6,10 @@ other rows are no results and are left out.
 
 from __future__ import annotations
 
+import textwrap
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reproduce import papers as home
 from reproduce.errors import UserError
@@ -206,17 +207,19 @@ def figure(scale: str) -> Figure:
     from reproduce.report.figures import sheet, style
 
     found = numbers(scale)
-    groups = found[found["ours"].notna()].groupby(["paper", "unit"])
-    panels = [(str(p), str(u), mine) for (p, u), mine in groups]
-    panels.sort(key=lambda panel: (PAPERS.index(panel[0]), panel[1]))
-    columns = min(3, len(panels))
+    found = found[found["ours"].notna()]
+    apart = ((found["paper"] == APART[0]) & found["table"].isin(APART[1])).rename("apart")
+    panels: list[tuple[Any, pd.DataFrame]] = [*found.groupby(["paper", apart, "unit"])]
+    panels.sort(key=lambda panel: (PAPERS.index(panel[0][0]), *panel[0][1:]))
+    columns = min(4, len(panels))
     with style():
-        fig, axes = sheet(-(-len(panels) // columns), columns, height=2.3)
+        fig, axes = sheet(-(-len(panels) // columns), columns, height=2.1)
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
-        for ax, (paper, unit, mine) in zip(axes.flat, panels, strict=False):
+        for ax, ((paper, others, unit), mine) in zip(axes.flat, panels, strict=False):
             _panel(ax, mine, unit)
-            ax.set_title(f"{about(paper).name}\n{100 * mine['agrees'].mean():.0f} % of {len(mine)} agree")
+            name = textwrap.fill(about(paper).name + f", {' and '.join(APART[1])}" * others, 24)
+            ax.set_title(f"{name}\n{100 * mine['agrees'].mean():.0f} % of {len(mine)} agree", fontsize="medium")
         handles, names = axes.flat[0].get_legend_handles_labels()
         fig.legend(handles, names, loc="outside lower center", ncols=2)
     return fig
@@ -240,7 +243,7 @@ def _panel(ax: Axes, mine: pd.DataFrame, unit: str) -> None:
     if unit != "%":
         ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if ends[1] < 100 * ends[0] else (1,)))
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if ends[1] < 20 * ends[0] else (1,)))
             axis.set_minor_locator(NullLocator())
             axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
