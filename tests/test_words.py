@@ -11,7 +11,7 @@ import runs
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
-from reproduce.pages.documents import TEMPLATES, documents, reflow
+from reproduce.pages.documents import RULES, TEMPLATES, documents, reflow
 from reproduce.pages.quotes import Cells, apart, beside, lead, share
 from reproduce.papers import PAPERS, artifacts
 from reproduce.papers.coverage import COUNTS, coverage, coverage_table, total
@@ -43,7 +43,7 @@ def test_pages_are_rendered_from_the_committed_cells() -> None:
     """If numbers moved, `report --docs` mends it; whether sentences still hold, a reader must say."""
     found, failed = documents()
     assert not failed
-    assert {p.name for p in found} == {f.name for f in TEMPLATES.glob("*.md")}
+    assert {p.name for p in found} == {f.name for f in TEMPLATES.glob("*.md")} | {"claims.md"}
     for page, text in found.items():
         assert page.read_text() == text, f"{page} is not up to date: reproduce report --docs"
 
@@ -72,6 +72,7 @@ def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
     templates.mkdir(parents=True)
     (templates / "fine.md").write_text("fine\n")
     (templates / "odd.md").write_text("{{ cells('paper/fedacs_fig1').mean() }}\n")
+    (tmp_path / RULES).write_text("<!-- both scales -->\n<!-- end of both scales -->\n")
     monkeypatch.setattr(scoreboard, "claims_files", list)
     assert main(["report", "--docs"]) == 2
     assert (tmp_path / "docs/papers/fine.md").read_text() == "fine\n"

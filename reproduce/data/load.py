@@ -20,6 +20,7 @@ from reproduce.data.formats import listed
 from reproduce.data.sources import File, Files, Source, find_source
 from reproduce.declare.values import calling, foreign
 from reproduce.errors import MissingData, UserError
+from reproduce.files import regular
 from reproduce.models import weights
 from reproduce.settings import Settings
 
@@ -196,5 +197,5 @@ def verified(file: File, folder: Path, name: str) -> str:
 
 def sha256(path: Path) -> str:
     """SHA-256 of a file."""
-    with path.open("rb") as stream:
+    with regular(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -24,6 +24,7 @@ from reproduce.data.formats import listed
 from reproduce.data.userfiles import LABEL, Columns, Names, read
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
+from reproduce.files import regular
 from reproduce.models.model import Sample
 from reproduce.settings import settings
 from reproduce.streams import rng
@@ -148,7 +149,7 @@ def _sum(root: Path, files: Sequence[Path], *how: str) -> str:
     digest = hashlib.sha256(repr((FORMAT, how)).encode())
     for file in files:
         try:
-            with (root / file).open("rb") as stream:
+            with regular(root / file).open("rb") as stream:
                 digest.update(f"{file.as_posix()}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
         except OSError as error:
             raise UserError(f"{root / file} cannot be read ({error.strerror}): mend it, or take it out") from error

@@ -124,7 +124,7 @@ def _owned(value: Any) -> Any:
 
 def load(path: Path, device: torch.device | str = "cpu") -> Any:
     """What `put` wrote, its tensors on the device; ValueError if it is damaged or holds anything else."""
-    with path.open("rb") as file:
+    with files.regular(path).open("rb") as file:
         try:
             if damaged := zipfile.ZipFile(file).testzip():
                 raise ValueError(f"the checksum of {damaged} is wrong")

@@ -16,7 +16,7 @@ from pathlib import Path
 from reproduce import papers
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
-from reproduce.files import read_text
+from reproduce.files import read_text, regular
 from reproduce.pages.forest import forest
 from reproduce.pages.origin import CITED, Origin, origin
 from reproduce.pages.short import About, about, short
@@ -201,7 +201,7 @@ def small(file: Path) -> bytes:
     """A picture as WebP, small enough for a page with all of them. Without its stamp, which is there as text."""
     from PIL import Image
 
-    with Image.open(file) as picture:
+    with Image.open(regular(file)) as picture:
         drawn = picture.height - int(picture.info.get(figures.STAMPED, 0))
         size = round(SHRUNK * picture.width), round(SHRUNK * drawn)
         shrunk = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS, box=(0, 0, picture.width, drawn))

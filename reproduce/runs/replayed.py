@@ -33,7 +33,7 @@ def lines(scale: str) -> dict[str, dict[str, str]]:
     count as not replayed."""
     path = file(scale)
     try:
-        return _lines(path, path.read_bytes()) if os.path.lexists(path) else {}
+        return _lines(path, files.read_bytes(path)) if os.path.lexists(path) else {}
     except (OSError, UserError) as error:
         reading.say(path, getattr(error, "strerror", None) or error)
         return {}
