@@ -57,7 +57,7 @@ def of(frame: pd.DataFrame, labels: Any, *seeds: int) -> pd.DataFrame:
 
 
 def draw(artifact: str) -> None:
-    render.run(Namespace(scale="smoke", artifact=[artifact], width=0.0, debug=True))
+    render.run(Namespace(scale="smoke", target=[artifact], width=0.0, debug=True))
 
 
 def held() -> list[int]:

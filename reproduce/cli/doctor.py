@@ -44,7 +44,8 @@ def checks() -> Iterator[tuple[str, str, str]]:
     yield "python", f"{sys.version.split()[0]}, {os.cpu_count()} cores, {hardware.memory() / 1e9:.0f} GB of memory", ""
     yield "reproduce", f"{__version__} in {Path(__file__).parent.parent}", ""
     yield "torch", torch.__version__, ""
-    library.library(torch.float32)  # builds the kernels, or says why not
+    if library.compiler() is not None:
+        library.library(torch.float32)  # builds the kernels
     compiled = library.how()
     slow = "small CNNs train up to three times slower: install a C compiler (gcc), or name one by CC"
     yield "compiler", f"{compiled['compiler']}, instructions {compiled['isa']}", slow * (compiled["isa"] == "none")
