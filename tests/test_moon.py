@@ -234,18 +234,22 @@ def view(labels: tuple[int, ...]) -> str:
     return "labels:" + ",".join(map(str, labels))
 
 
+def declared(clock: Sessions) -> Experiment:
+    return Experiment({"algorithm": "a"}, NETWORK, System(), MOON, clock)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Rotation(()), r"groups of \(\) leave one without"),
-        (lambda: Rotation((2, 0)), r"every session needs clients: groups of \(2, 0\)"),
         (lambda: Rotation((2, 3), (0, 2, 1)), r"the order \(0, 2, 1\) names groups \[2\] of 2 groups"),
         (lambda: Sessions(3, 2, ROTATING, ("test",)), "1 evaluation views for 3 groups"),
-        (lambda: Sessions(3, 0, ROTATING), "sessions of 0 rounds"),
+        (lambda: declared(Sessions(3, 2, Rotation(()))), "the sessions have 0 clients, the problem has 7"),
+        (lambda: declared(Sessions(3, 2, Rotation((7, 0)))), r"clients_per_group .* at least 1 .* not \(7, 0\)"),
+        (lambda: declared(Sessions(3, 0, ROTATING)), "rounds is a whole number at least 1 .* not 0"),
     ],
 )
 def test_groups_that_make_no_sense(make: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, UserError), match=message):
         make()
 
 

@@ -17,7 +17,7 @@ from reproduce.runs import results, training
 
 ON = "fedacs/fig7-static@2"
 OWN = """
-import importlib, os, subprocess
+import importlib, os
 from dataclasses import dataclass
 from pathlib import Path
 import numpy as np
@@ -39,7 +39,7 @@ READING = {
     "module by name": ("", 'importlib.import_module("by_name").NUMBER'),
     "code by exec": ('exec(Path("by_name.py").read_text())', "NUMBER"),
     "variable": ("from os import environ as known", 'float(known.get("NUMBER", "1.0"))'),
-    "program": ("", 'float(subprocess.run(["echo", "2.0"], capture_output=True).stdout)'),
+    "program": ("import subprocess", 'float(subprocess.run(["echo", "2.0"], capture_output=True).stdout)'),
 }
 
 
@@ -84,7 +84,7 @@ def test_what_reads_is_trained_again(folder: Path, case: str, capsys: pytest.Cap
 
 def test_what_reads_nothing_is_used_again_until_its_files_change(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file beside it that it imports is one of them; methods of networks and systems are no ways to read."""
-    number = "float(env.random(1).sum()) + env.system.work.k * env.clients + reading_helper.NUMBER"
+    number = "float(env.random(1).sum()) + env.system.work.step * env.clients + reading_helper.NUMBER"
     (folder / "reading.py").write_text(
         OWN.format(before="import wave, reading_helper\nlayer.eval().load_state_dict({}) if 0 else 0", number=number)
     )

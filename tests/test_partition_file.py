@@ -176,14 +176,3 @@ def test_of_own_images_test_indices_are_those_that_are_evaluated(samples: int, t
         found.data.test_x[used].transpose(0, 3, 1, 2) / np.float32(255), task.device_data.test_x.numpy()
     )
     assert same(found.parts[1], task.test_indices)
-
-
-def test_another_file_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "who.parquet"
-    command = ["partition", "capacities", "--scale", "smoke", "-o", str(file)]
-    assert [main(command), main(command)] == [0, 0], "but one of ours is"
-    for write_other in (lambda: pd.DataFrame({"client": [0]}).to_parquet(file), lambda: file.write_bytes(b"PAR1")):
-        write_other()
-        content = file.read_bytes()
-        assert main(command) == 2
-        assert file.read_bytes() == content

@@ -9,7 +9,7 @@ import pytest
 
 from reproduce.declare.experiment import SCALES
 from reproduce.papers.defedavg import measures, runs, settings
-from reproduce.report.histories import Histories, load
+from reproduce.report.histories import Histories, Source, load
 from reproduce.runs import plan, results, training
 
 LONGER = [j for j in plan.jobs("smoke") if any(e.to_target is not e for e in j.experiments)]
@@ -66,9 +66,9 @@ def test_times_are_those_of_whole_runs_and_values_after_the_end_are_not_made_up(
     found: dict[str, Histories] = {}
     for setting in ("0", "1"):
         monkeypatch.setenv("REPRODUCE_TO_TARGET", setting)
-        files = [(j.panel.name, tmp_path / f"{setting}-{j.name}.parquet", "") for j in LONGER]
-        for job, (_, file, _) in zip(LONGER, files, strict=True):
-            training.train(job, file)
+        files = [Source(j.panel.name, tmp_path / f"{setting}-{j.name}.parquet") for j in LONGER]
+        for job, source in zip(LONGER, files, strict=True):
+            training.train(job, source.file)
         wanted = [e for j in LONGER for e in j.experiments]
         found[setting] = load(files, "smoke", experiments=wanted)
     whole, early = found["0"], found["1"]

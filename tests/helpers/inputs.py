@@ -111,7 +111,8 @@ def outputs() -> Iterator[Bad]:
         ):
             yield Bad(f"-o is {name} ({ending})", (*command, "-o", output), says, prepare)
         yield Bad(f"the disk is full ({ending})", (*command, "-o", f"a{ending}"), "no space left", full=True)
-    for output in ("there/a", "x" * 300, NEVER, "loop/a", "/sys/a"):
+    yield Bad("-o is too long", (*PLAY, "-o", "x" * 300), "File name too long")
+    for output in ("there/a", NEVER, "loop/a", "/sys/a"):
         prepare = link("loop", "loop") if output == "loop/a" else file("there")
         yield Bad("-o cannot be written to", (*PLAY, "-o", output), "cannot write", prepare)
     yield Bad("-o is empty", (*TRAIN, "-o", ""), "it is a folder")
@@ -153,7 +154,7 @@ def places() -> Iterator[Bad]:
         "replay.csv",
         folder("results/smoke/replay.csv"),
     )
-    yield Bad("documents where no table is rendered", ("report", "--docs"), "no table of scale paper has")
+    yield Bad("documents where there are none", ("report", "--docs"), "docs/claims.md: No such file")
 
 
 def settings() -> Iterator[Bad]:

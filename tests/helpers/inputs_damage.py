@@ -101,7 +101,7 @@ def results() -> Iterator[Bad]:
     }
     other = content(RESULT, lambda data: data.replace(b'"peak_memory"', b'"peek_memory"'))
     rows["a word of the provenance changed"] = other
-    rows |= {f"a bit changed at {part:.2f}": content(RESULT, flipped(part)) for part in (0.05, 0.99999)}
+    rows |= {f"a bit changed at {part:.2f}": content(RESULT, flipped(part)) for part in (0.5, 0.99999)}
     rows |= {
         "a pipe": pipe(RESULT),
         "a device": link(RESULT, "/dev/zero"),

@@ -214,7 +214,7 @@ def _ends(ax: Axes, histories: Histories) -> None:
 
 def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Sensitivity: a line of dots per choice that is told apart from the default, an axes per data set that has some;
-    a line of text names the others."""
+    a line of text names the others. Where none has any, the defaults alone."""
     asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE, *SLOWER, *TWICE, *NETWORK, *CROPS)}
     rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
     sets, alike = {}, []
@@ -223,10 +223,11 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         kind = f"{pretty(name)}, {'LR' if type(e.problem.model).__name__ == 'Softmax' else 'CNN'}"
         run = [c for c in asked if c in set(mine["choice"])]
         told = [c for c in run if categories.differ(mine, "choice", "algorithm", c, run[0])]
-        if len(told) > 1:
+        if told:
             sets[kind] = mine, {c: asked[c] for c in told}
         alike += [f"{kind}: {', '.join(c for c in run if c not in told)}."] * (run != told)
-    fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
+    sets = {kind: each for kind, each in sets.items() if len(each[1]) > 1} or sets
+    fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()])
     for ax, (kind, (mine, lines)) in zip(axes, sets.items(), strict=False):
         _dots(ax, mine, lines)
         counts = sorted({*mine.groupby("choice")["seed"].nunique()})
