@@ -227,12 +227,15 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
             sets[kind] = mine, {c: asked[c] for c in told}
         alike += [f"{kind}: {', '.join(c for c in run if c not in told)}."] * (run != told)
     sets = {kind: each for kind, each in sets.items() if len(each[1]) > 1} or sets
-    fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()])
+    fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
+    if not sets:  # of the rate of Fig. 4 alone, which the cells have
+        axes[0].set_axis_off()
     for ax, (kind, (mine, lines)) in zip(axes, sets.items(), strict=False):
         _dots(ax, mine, lines)
         counts = sorted({*mine.groupby("choice")["seed"].nunique()})
         ax.set_title(f"{kind}, {' or '.join(map(str, counts))} seeds", loc="right")
-    around.below(fig, f"Not told apart from the default. {' '.join(alike)}")
+    if alike:
+        around.below(fig, f"Not told apart from the default. {' '.join(alike)}")
     around.legend(fig)
     return fig
 
