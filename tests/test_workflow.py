@@ -88,7 +88,7 @@ def elsewhere(project: Path, scale: str, paper: str, job: str) -> Path:
     data = project / "reproduce/data/load.py"
     text = data.read_text()
     data.write_text(text.replace("svhn", "nothing"))
-    run = miniature.reproduce(project, "train", scale, paper, job, REPRODUCE_THREADS="9")
+    run = miniature.reproduce(project, "train", "--scale", scale, paper, job, REPRODUCE_THREADS="9")
     data.write_text(text)
     assert run.returncode == 0, run.stderr
     return project / f"results/{scale}/{paper}/{job}.parquet"
@@ -258,7 +258,7 @@ def test_a_folder_with_a_space_in_its_path(tmp_path: Path) -> None:
     assert run.returncode == 0, text(run)
     calls = [line for line in snakefile.read_text().splitlines() if "-m reproduce" in line]
     assert calls
-    assert all("{PYTHON:q} -m reproduce" in line for line in calls)
+    assert all("{params.python:q} -m reproduce" in line for line in calls)
 
 
 def test_a_key_that_occurs_twice_in_the_configuration_is_refused(project: Path) -> None:
