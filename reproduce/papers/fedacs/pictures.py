@@ -228,8 +228,11 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         alike += [f"{kind}: {', '.join(c for c in run if c not in told)}."] * (run != told)
     sets = {kind: each for kind, each in sets.items() if len(each[1]) > 1} or sets
     fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
-    if not sets:  # of the rate of Fig. 4 alone, which the cells have
+    if not sets:
         axes[0].set_axis_off()
+        around.below(
+            fig, "Of the data sets nothing was run; the readings of the decaying rate of Fig. 4 are in the cells."
+        )
     for ax, (kind, (mine, lines)) in zip(axes, sets.items(), strict=False):
         _dots(ax, mine, lines)
         counts = sorted({*mine.groupby("choice")["seed"].nunique()})
