@@ -315,12 +315,15 @@ def save(fig: Figure, path: Path, text: str = "") -> list[Path]:
 
 
 def _lay_out(fig: Figure) -> None:
-    """Find the places of all parts once: each file that is written would else find them again, in two passes."""
+    """Find the places of all parts once: each file that is written would else find them again, in two passes. They are
+    rounded, since their last digits follow from addresses in memory."""
     engine = fig.get_layout_engine()
     assert engine is not None
     fig.set_dpi(RC["savefig.dpi"])
     engine.execute(fig)
     fig.set_layout_engine(None)
+    for ax in fig.axes:
+        ax.set_position(np.round(ax.get_position(original=True).bounds, 6).tolist())
 
 
 def _table(kept: pd.DataFrame, x: str, seeds: np.ndarray) -> pd.DataFrame:
