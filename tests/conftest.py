@@ -20,6 +20,7 @@ import benchmarks  # noqa: F401  (the strategy `reference`)
 from reproduce.__main__ import main
 from reproduce.settings import Settings
 from reproduce.verdicts.claims import ClaimsFile, load_claims
+from reproduce.verdicts.scoreboard import Verdict, scoreboard
 
 ROOT = Path(__file__).parent.parent
 TIMES = Path(__file__).parent / "times.json"
@@ -97,6 +98,13 @@ def one_claim(tmp_path_factory: pytest.TempPathFactory) -> list[ClaimsFile]:
     file = tmp_path_factory.mktemp("claims") / "claims.yaml"
     file.write_bytes(inputs_damage.claim())
     return [load_claims(file)]
+
+
+@pytest.fixture(scope="session")
+def boards() -> dict[str, list[Verdict]]:
+    """The verdicts on the committed cells."""
+    with contextlib.chdir(ROOT):
+        return {scale: scoreboard(scale) for scale in ("paper", "reduced")}
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

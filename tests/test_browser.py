@@ -12,7 +12,7 @@ import pytest
 
 from reproduce.pages.page import page
 from reproduce.papers import PAPERS, artifacts
-from reproduce.verdicts.scoreboard import Verdict, claims, coverage, scoreboard
+from reproduce.verdicts.scoreboard import Verdict, claims, coverage
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 CHROMIUM, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
@@ -26,16 +26,16 @@ OPTIONS = (
 )
 
 
-@pytest.fixture(scope="module")
-def board() -> list[Verdict]:
-    return scoreboard("reduced")
+@pytest.fixture
+def board(boards: dict[str, list[Verdict]]) -> list[Verdict]:
+    return boards["reduced"]
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory, board: list[Verdict]) -> Path:
+def file(tmp_path_factory: pytest.TempPathFactory, boards: dict[str, list[Verdict]]) -> Path:
     """The page by itself, as one would get it by mail."""
     file = tmp_path_factory.mktemp("mail") / "index.html"
-    file.write_text(page("reduced", board, coverage("reduced")), encoding="utf-8")
+    file.write_text(page("reduced", boards["reduced"], coverage("reduced")), encoding="utf-8")
     return file
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reproduce.verdicts import words
-from reproduce.verdicts.scoreboard import Verdict, scoreboard
+from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
 
 
@@ -48,10 +48,9 @@ def test_names_are_those_of_print_and_paths_stay() -> None:
     assert words.named(f"no cells of {path}") == f"no cells of {path}"
 
 
-@pytest.mark.parametrize("scale", ["paper", "reduced"])
-def test_the_measured_number_agrees_with_the_effect(scale: str) -> None:
+def test_the_measured_number_agrees_with_the_effect(boards: dict[str, list[Verdict]]) -> None:
     """The distance of the deciding number from the end of its region is the effect, in logarithms for ratios."""
-    for v in scoreboard(scale):
+    for v in (*boards["paper"], *boards["reduced"]):
         if v.measured is None or v.effect is None or not math.isfinite(v.effect):
             continue
         m = v.measured
