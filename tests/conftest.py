@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -11,11 +12,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import inputs_damage
 import miniature
 import pytest
 
 import benchmarks  # noqa: F401  (the strategy `reference`)
+from reproduce.__main__ import main
 from reproduce.settings import Settings
+from reproduce.verdicts.claims import ClaimsFile, load_claims
+from reproduce.verdicts.scoreboard import Verdict, scoreboard
 
 ROOT = Path(__file__).parent.parent
 TIMES = Path(__file__).parent / "times.json"
@@ -74,6 +79,32 @@ def drawn(drawn_once: Path, tmp_path: Path) -> Path:
 def project(tmp_path: Path) -> Path:
     """A project in miniature, with the real Snakefile."""
     return miniature.build(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def finished_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a table of two jobs was trained and rendered, which tests leave as it is."""
+    folder = tmp_path_factory.mktemp("finished")
+    with contextlib.chdir(folder):
+        for name in ("table1-lr", "table1-cnn2"):
+            assert main(("train", "--scale", "smoke", "fedagrac", name)) == 0
+        assert main(("render", "--scale", "smoke", "fedagrac/table1")) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def one_claim(tmp_path_factory: pytest.TempPathFactory) -> list[ClaimsFile]:
+    """All claims of the papers take seconds."""
+    file = tmp_path_factory.mktemp("claims") / "claims.yaml"
+    file.write_bytes(inputs_damage.claim())
+    return [load_claims(file)]
+
+
+@pytest.fixture(scope="session")
+def boards() -> dict[str, list[Verdict]]:
+    """The verdicts on the committed cells."""
+    with contextlib.chdir(ROOT):
+        return {scale: scoreboard(scale) for scale in ("paper", "reduced")}
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -19,11 +19,11 @@ from reproduce.pages.quotes import Cells, leaders, outcome, outcomes
 from reproduce.play import across, play, summary
 from reproduce.play.across import Matrix, apart, gained
 from reproduce.play.benchmarks import ALIASES, find
-from reproduce.play.match import HELD_OUT, Match
+from reproduce.play.match import Match
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec
 from reproduce.play.written import seeds
-from reproduce.runs import results, training
+from reproduce.runs import training
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / documents.TEMPLATES / "across.md"
@@ -101,29 +101,6 @@ def test_what_is_told_apart_and_by_how_much() -> None:
     assert gained(nearer | {"difference": 0.3}) == pytest.approx(-100 * 0.3 / 2.7), "of distances, less is better"
     one = summary(runs({("a", "x"): BASE[:1], ("a", "y"): BASE[:1] + 1}))
     assert not apart(Matrix(one).cells["y", "a"]), "one seed has no interval"
-
-
-def test_what_chose_the_rates_is_said_and_where() -> None:
-    found = summary(runs(MIXED, judges={"a": "", "b": HELD_OUT}))
-    said = "Rates: chosen on a tenth of the training data that no client has, by other seeds (b)."
-    assert across.judged(Matrix(found)) == [said]
-    assert f"- {said}" in across.markdown(found)
-    assert "by other seeds (b)." in across.heat(found).axes[0].get_xlabel().replace("\n", " ")
-    assert across.judged(Matrix(summary(runs(MIXED)))) == [], "untuned"
-
-
-def test_intervals_end_where_the_numbers_end() -> None:
-    """At 0 and 100 for accuracies; what is within them is the t-interval."""
-    wide = runs({("a", "x"): [10.0, 90.0], ("a", "y"): [95.0, 20.0]}).query("seed < 2")
-    found = summary(wide).set_index("algorithm")
-    assert found.loc["x", ["mean", "low", "high"]].tolist() == [50, 0, 100]
-    assert found.loc["y", ["difference", "difference_low", "difference_high"]].tolist() == [7.5, -100, 100]
-    near = summary(runs({("a", "x"): BASE, ("a", "y"): 99.5 + NOISE})).set_index("algorithm").loc["y"]
-    t = stats.t.interval(0.95, 4, (99.5 + NOISE).mean(), stats.sem(99.5 + NOISE))
-    assert (near["low"], near["high"]) == pytest.approx((t[0], min(t[1], 100)))
-    far = summary(wide.assign(metric="distance")).set_index("algorithm").loc["x"]
-    assert far["low"] == 0
-    assert far["high"] == pytest.approx(50 + 40 * stats.t.ppf(0.975, 1))
 
 
 def test_every_pair_has_its_box() -> None:
@@ -288,14 +265,3 @@ def test_the_committed_matrix_is_that_of_the_committed_results(matrix: Match) ->
     found = summary(frame)
     text = (ROOT / "play/reduced/across.md").read_text(encoding="utf-8")
     assert "\n".join(across.markdown(found)) in text
-
-
-@pytest.mark.slow
-def test_every_committed_play_is_of_the_matrix(matrix: Match) -> None:
-    tried = [j for e in matrix.entries for j in matrix.grid(e)]
-    known = [j for j in [*tried, *filter(None, map(matrix.reported, matrix.entries))]]
-    runs = {run for j in known for run in results.standing(j).there}
-    files = Path("results/reduced/play").glob("*.parquet")
-    assert {j.output for j in known} == {str(f) for f in files}
-    stored = [r.experiment["algorithm"]["type"] for path in {j.output for j in known} for r in results.stored(path)]
-    assert len(runs) == sum(kind != "Sliced" for kind in stored)  # an algorithm that went, with 378 runs

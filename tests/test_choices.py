@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -66,23 +64,6 @@ def test_every_paper_answers_every_question_in_a_sentence_and_has_measured_effec
         assert sum(c.matters for c in found.choices) >= 3
 
 
-def test_the_page_names_the_usual_cells_once(tmp_path: Path) -> None:
-    where = {"dataset": "mnist", "algorithm": "fedavg", "choice": "as in the tables", "transition": "second"}
-    sides = {"a": {"init_scheme": "proposed"}, "b": {"init_scheme": "previous"}}
-    of_paper = {"what": "lead", "cells": "paper/dynamic_init_sensitivity", **sides}
-    of_paper["where"] = {**where, "metric": "accuracy_after_transition_pct"}
-    more = {"third": deepcopy(EFFECT), "fourth": deepcopy(EFFECT)}
-    made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": of_paper, **more}})
-    assert made.usual == "reduced/fedacs_sensitivity"
-    said = dict(made.choices[0].effects(made.usual))["other"]
-    assert re.fullmatch(r"lead: \S+ \(\S+ to \S+\) \(\[paper\]\(\S+/paper/cells/dynamic_init_sensitivity.csv\)\)", said)
-
-
-def test_the_authors_code_is_said_of_every_choice_or_of_none(registers: dict[str, Register]) -> None:
-    for found in registers.values():
-        assert len({bool(c.code) for c in found.choices}) == 1
-
-
 def test_an_effect_is_the_lead_between_its_two_selections(tmp_path: Path) -> None:
     made = written(tmp_path, {**CHOICE, "options": {"one": EFFECT, "other": CALIBRATED, "third": "not run"}})
     (_, first), (name, other) = made.choices[0].effects()
@@ -90,38 +71,6 @@ def test_an_effect_is_the_lead_between_its_two_selections(tmp_path: Path) -> Non
     expected = lead(default(algorithm="fedacs"), default(algorithm="fedavg"))
     assert first == f"FedACS minus FedAvg: {expected} ([reduced](../../results/reduced/cells/fedacs_sensitivity.csv))"
     assert (name, "(4.8 to 11.9)" in other) == ("other", True)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"b": {"algorithm": "fedacs"}}, "no difference in any seed"),
-        (
-            {
-                "cells": "reduced/fedagrac_sensitivity",
-                "where": {"local_steps": "uniform", "lambda": 1},
-                "a": {"algorithm": "fedagrac_eq4"},
-                "b": {"algorithm": "fedagrac"},
-            },
-            "2 of 3 diverged",
-        ),
-        (
-            {
-                "cells": "reduced/defedavg_sensitivity",
-                "where": {"distribution": "iid", "metric": "time_to_target_s"},
-                "a": {"algorithm": "favano_published"},
-                "b": {"algorithm": "favano"},
-                "unit": "s",
-            },
-            "> 120.0 against > 120.0 s, both with runs that miss the target",
-        ),
-    ],
-)
-def test_equal_diverged_and_unfinished_runs_are_said_in_words(
-    change: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    made = written(tmp_path, {**CHOICE, "options": {"one": {**EFFECT, **change}, "other": "not run"}})
-    assert said in made.choices[0].effects()[0][1]
 
 
 def test_an_effect_may_be_of_rows_that_play_wrote(tmp_path: Path) -> None:
@@ -146,20 +95,6 @@ def test_a_selection_may_be_of_another_reading_of_the_curves(tmp_path: Path) -> 
     others, declared = (reread("reduced/fedagrac_fig2", ROOT, **how)(**fig2["where"]) for how in ({"best": True}, {}))
     assert made.choices[0].effects()[0][1].startswith(f"FedACS minus FedAvg: {lead(others, declared)} (")
     assert not others.seeds.equals(declared.seeds)
-
-
-def test_one_number_for_all_seeds_has_no_interval(tmp_path: Path) -> None:
-    where = {"model_size": "1.0", "algorithm": "fiarse", "metric": "rounds_to_target", "dataset": "fashion_mnist"}
-    pooled = {
-        "cells": "reduced/fiarse_fig3",
-        "where": where,
-        "a": {"read": {"pooled": True}},
-        "b": {},
-        "unit": "rounds",
-    }
-    made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": {**EFFECT, **pooled}}})
-    said = made.choices[0].effects()[0][1]
-    assert "rounds, of one curve: no interval" in said
 
 
 def test_a_choice_without_an_effect_is_only_named(tmp_path: Path) -> None:
@@ -210,8 +145,3 @@ def test_an_effect_that_is_not_in_the_cells_is_a_line_that_names_it(
     assert str(error.value).startswith("reproduce/papers/fedacs/open_choices.yaml, choice 'a thing', option 'other'")
     assert said in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_a_question_that_is_not_answered_is_a_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="answers: 'batch normalisation' is a required property"):
-        written(tmp_path, CHOICE, answers={q: "Yes." for q in QUESTIONS if q != "batch normalisation"})

@@ -16,8 +16,7 @@ from miniature import reproduce
 
 from reproduce.__main__ import GROUPS, main
 from reproduce.cli import doctor
-from reproduce.errors import unknown
-from reproduce.text import counted, duration, fill, named_seeds, paint, short, table
+from reproduce.text import duration, paint, short, table
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
 
@@ -51,15 +50,6 @@ def test_list_for_programs(project: Path) -> None:
     assert found[0] == first
     assert found[4]["runs"] == 0
     assert run.stderr == ""
-
-
-def test_list_for_people_is_aligned(project: Path) -> None:
-    coverage, scale, empty, *lines = reproduce(project, "list").stdout.splitlines()
-    assert coverage.startswith("5 of 70 figures and tables")
-    assert scale == "At paper scale (another one: --scale):"
-    assert not empty
-    assert lines[0].split() == ["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"]
-    assert {line.index("Title of") for line in lines[1:]} == {lines[0].index("TITLE")}
 
 
 def test_list_of_a_paper_says_what_is_made(tmp_path: Path) -> None:
@@ -126,23 +116,6 @@ def test_a_bug_in_training_is_one_line_and_a_traceback_on_demand(project: Path) 
     assert "Traceback" in reproduce(project, "--debug", "train", "--scale", "smoke", "fiarse", "diverge").stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("train --scale paper fedacs own--fedavgg", "did you mean own--fedavg"),
-        ("train --scale reduced fedacs needs", "data set svhn: not in the data folder data"),
-    ],
-)
-def test_wrong_input_ends_in_one_line_and_status_2(project: Path, arguments: str, message: str) -> None:
-    """Of a project; typos of all names are in `inputs.py`."""
-    run = reproduce(project, *arguments.split())
-    assert run.returncode == 2
-    assert run.stderr.startswith("error: ")
-    assert message in run.stderr
-    assert run.stderr.count("\n") == 1
-    assert run.stdout == ""
-
-
 def test_reproduce_alone_shows_every_command_in_its_group(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     shown = capsys.readouterr().out
@@ -164,31 +137,6 @@ def test_the_doctor_names_the_next_step(
     lines = " ".join(capsys.readouterr().out.split())
     for step in ("install a C compiler", "`reproduce data get NAME` fetches one", "numpy 0.1 (tested: ", "ok disk: "):
         assert step in lines
-
-
-def test_a_report_of_nothing_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["report", "--scale", "smoke"]) == 2
-    assert "run this where" in capsys.readouterr().err
-    assert not [*tmp_path.iterdir()]
-
-
-def test_a_command_leaves_the_options_of_pandas_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
-    """Also one that fails: its callers' own frames keep their kind of strings."""
-    import pandas as pd
-
-    for command in (["verify", "--scale", "smoke", "fedagrac/fig1"], ["render", "--scale", "smoke", "no-such-figure"]):
-        main(command)
-        assert pd.options.mode.string_storage == "auto"
-    assert "no-such-figure" in capsys.readouterr().err
-
-
-def test_an_unknown_name_lists_a_dozen_of_many() -> None:
-    message = str(unknown("job", "zzz", (f"panel-{i:03d}" for i in range(100))))
-    assert message.endswith("panel-011, ... and 88 more")
-    assert str(unknown("scale", "zzz", ("a", "b"))).endswith("known: a, b")
 
 
 def test_a_reader_that_leaves_early_is_no_error(project: Path) -> None:
@@ -223,13 +171,6 @@ def test_table_is_aligned_and_wrapped_to_the_width() -> None:
     assert max(map(len, least)) <= 22
     kept = table(["ID", "RUNS", "TITLE"], rows, ["RUNS"], 25, ["ID"])
     assert kept[1].startswith("fedacs/fig2 "), "while there is another way"
-
-
-def test_one_is_no_plural_and_percentages_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [counted(n, "run") for n in (0, 1, 2000)] == ["0 runs", "1 run", "2,000 runs"]
-    assert [named_seeds(s) for s in ((7,), (0, 2))] == ["seed 7", "seeds 0, 2"]
-    monkeypatch.setenv("COLUMNS", "10")
-    assert fill("we have 95 % of it") == "we have\n95 % of it"
 
 
 def test_colour_is_for_terminals_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,23 +229,6 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
     assert [v["id"] for v in json.loads("\n".join(printed("fiarse/fig1", "--json")))] == [f"fiarse/{x}" for x in "def"]
 
 
-def test_a_claim_takes_one_line_of_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Its name is whole, its text cut; in a pipe nothing is."""
-    board = [claim("fedacs/a-name-of-several-words", "open", statement="word " * 30)]
-    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: board)
-    monkeypatch.setenv("COLUMNS", "60")
-
-    def line() -> str:
-        assert main(["verify", "--scale", "smoke"]) == 0
-        (found,) = (line for line in capsys.readouterr().out.splitlines() if "fedacs/a-name" in line)
-        return str(found)
-
-    assert line().endswith("word " * 29 + "word")
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert line() == "  fedacs/a-name-of-several-words  word word word word word…"[:60]
-
-
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0"), (999, "999"), (1000, "1k"), (1234567, "1.23M"), (999.7e6, "1G"), (5e22, "5e+04E")]
 )
@@ -321,35 +245,3 @@ def test_duration(seconds: float, text: str) -> None:
 
 
 # --- the real papers --------------------------------------------------------------------------------------------------
-
-
-def test_list_of_the_real_papers() -> None:
-    run = subprocess.run(
-        [sys.executable, "-m", "reproduce", "list", "--json"], capture_output=True, text=True, check=True
-    )
-    assert {f["paper"] for f in json.loads(run.stdout)} == {"fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"}
-
-
-@pytest.mark.parametrize("words", ["play --list --scale smoke", "play --list"])
-def test_tables_fit_80_columns(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert main(words.split()) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert "--list" not in words or any(line.startswith("sessions-proposed ") for line in lines)
-
-
-def test_nothing_is_cut_in_a_narrow_terminal() -> None:
-    rows = [["fedacs-dynamic", "fedacs/fashion-mnist-dynamic", "1 s", "two words of text"]]
-    head = ["BENCHMARK", "PANEL", "SECONDS", "STATE"]
-    lines = table(head, rows, ("SECONDS",), 64)
-    assert max(map(len, lines)) <= 64
-    assert lines[1] == "fedacs-dynamic  fedacs/fashion-mnist-dynamic      1 s  two words"
-    assert lines[2].split() == ["of", "text"]
-    narrow = table(head, rows, ("SECONDS",), 47, ("BENCHMARK",))
-    assert max(map(len, narrow)) <= 47
-    assert narrow[1].startswith("fedacs-dynamic  fedacs/fashion-  ")
-    columns = [*zip(*(re.split(r"  +", line.ljust(47)) for line in narrow[1:]), strict=False)]
-    assert "".join(line[16:33].strip() for line in narrow[1:]) == "fedacs/fashion-mnist-dynamic", columns
-    assert table(head, rows)[1].endswith("two words of text"), "no width, as in a pipe: one line"

@@ -13,16 +13,14 @@ import pandas as pd
 import pytest
 
 from reproduce.clocks.events import Events
-from reproduce.declare.artifact import function
-from reproduce.declare.experiment import PACKAGE, SCALES, changed
+from reproduce.declare.experiment import PACKAGE
 from reproduce.papers.defedavg import choices, measures, runs, settings
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
 from reproduce.partitions.heldout import validated
-from reproduce.report import drawing, figures, metrics
+from reproduce.report import metrics
 from reproduce.report.histories import Histories, Source, load
 from reproduce.runs import plan
 from reproduce.runs.job import train_job
-from reproduce.runs.rates import estimate
 from reproduce.verdicts.claims import claims_files
 from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.verdict import evaluate
@@ -137,20 +135,6 @@ def test_figure_1_is_the_known_trace() -> None:
     assert [numbers[a, "aggregations_in_horizon"] for a in settings.EXAMPLES] == [4, 5, 5, 9]
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_every_declaration_can_be_planned(scale: str) -> None:
-    panels = [panel for artifact in ARTIFACTS for panel in artifact.panels(scale)]
-    found = {panel.name: panel for panel in sorted(panels, key=lambda p: len(p.experiments))}
-    for panel in panels:
-        whole = found[panel.name]
-        assert replace(panel, seeds=whole.seeds, experiments=whole.experiments) == whole
-        assert set(panel.experiments) <= set(whole.experiments)
-    for panel in found.values():
-        digests = [e.digest for e in panel.experiments]
-        assert len(set(digests)) == len(digests)
-        assert all(estimate(e, panel.seeds).samples > 0 for e in panel.experiments)
-
-
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The results of all smoke panels."""
@@ -173,14 +157,6 @@ def numbers_of(name: str, of: Histories) -> pd.DataFrame:
     return metrics.cells(NAMED[name], of)
 
 
-def test_smoke_runs_learn(smoke: dict[str, Path]) -> None:
-    frame = histories("table1", smoke).frame
-    rows = frame[frame["metric"] == "train_loss"].sort_values("round")
-    loss = rows.groupby(["distribution", "algorithm", "seed"])["value"].agg(["first", "last"])
-    assert len(loss) == 2 * (4 + 5)
-    assert (loss["last"] < 0.7 * loss["first"]).all()
-
-
 def test_cells_of_table_1(smoke: dict[str, Path]) -> None:
     """Against a walk through the histories."""
     all_of = histories("table1", smoke)
@@ -193,13 +169,6 @@ def test_cells_of_table_1(smoke: dict[str, Path]) -> None:
             cell: Any = numbers.loc[(distribution, algorithm, seed, metric), :]  # type: ignore[index]
             assert cell["value"] == hit[column]
             assert not cell["censored"]
-
-
-def test_a_target_that_is_never_reached_is_a_bound(smoke: dict[str, Path]) -> None:
-    all_of = histories("table1", smoke)
-    numbers = numbers_of("table1", replace(all_of, frame=all_of.frame.assign(value=1.0)))
-    assert numbers["censored"].all()
-    assert set(numbers[numbers["metric"] == "time_to_target_s"]["value"]) == {10.0}
 
 
 def _ended(of: Histories, algorithm: str, after: int) -> Histories:
@@ -268,22 +237,6 @@ def test_cells_of_the_figures_over_time(smoke: dict[str, Path]) -> None:
     assert loss.to_dict() == {a: rows.sort_values("time")["value"].iloc[-1] for a, rows in early.groupby("algorithm")}
 
 
-def test_cells_of_the_figures_over_aggregations(smoke: dict[str, Path]) -> None:
-    six, seven = histories("fig6", smoke), histories("fig7", smoke)
-    numbers = numbers_of("fig6", six)
-    assert set(Counter(numbers["metric"]).values()) == {2 * 3 * 2}
-    frame = six.frame
-    chosen = (frame["distribution"] == "noniid") & (frame["n"] == 6) & (frame["seed"] == 0)
-    curve = frame[chosen & (frame["metric"] == "accuracy") & (frame["round"] >= 20)].sort_values("round")["value"]
-    cell = numbers[(numbers["distribution"] == "noniid") & (numbers["n"] == 6) & (numbers["seed"] == 0)]
-    jumps = cell[cell["metric"] == "std_of_test_accuracy_differences"]["value"].item()
-    assert jumps == pytest.approx(np.std(np.diff(curve), ddof=1))
-    last = numbers_of("fig7", seven)
-    assert set(last["K"]) == {2, 5, 10}
-    assert set(last["n"]) == {3}
-    assert len(last) == 2 * 3 * 2 * 2
-
-
 def test_cells_of_the_variants(smoke: dict[str, Path]) -> None:
     all_of = histories("sensitivity", smoke)
     numbers = numbers_of("sensitivity", all_of)
@@ -310,26 +263,6 @@ def test_cells_of_the_variants(smoke: dict[str, Path]) -> None:
     assert chosen == {"tuned_global_lr": float(best[0]), "tuned_local_lr": float(best[1])}
     assert mine[mine["metric"] == "time_to_target_s"]["value"].mean() == pytest.approx(found[False][best][0])
     assert set(numbers[numbers["metric"] == "tuned_local_lr"]["algorithm"]).isdisjoint({"tuned_asysg"})
-
-
-def test_another_start_and_twice_the_steps() -> None:
-    """Of the column's runs one thing is exchanged; the start is Kaiming's."""
-    for distribution, name in runs.PROPOSED.items():
-        (panel,) = (p for p in choices.panels("reduced") if p.name == f"start-fashion-mnist-{distribution}")
-        column = {e.labels["algorithm"]: e for e in runs.times_panel(settings.REDUCED, distribution, 10).experiments}
-        for e in panel.experiments:
-            asked = str(e.labels["algorithm"]).removeprefix(f"{name}_")
-            plain = changed(column[name if asked != "fedavg_kaiming" else "fedavg"], {"labels": {}, "clock": e.clock})
-            steps = {"system.work.k": e.system.work.k, "algorithm.lr": e.algorithm.lr}
-            assert replace(e, labels={}) == changed(plain, {"problem.model": e.problem.model, **steps})
-            model, before = e.problem.model, plain.problem.model
-            if asked.endswith("kaiming"):
-                assert model.initial("fc1.weight").scale == pytest.approx((2 / 784) ** 0.5)
-                assert model.shapes == before.shapes
-            factor = e.algorithm.lr / plain.algorithm.lr
-            assert (model == before, e.system.work.k, factor) == {
-                "longer": (True, 20, 1.0), "longer_half": (True, 20, 0.5)
-            }.get(asked, (False, 10, 1.0))  # fmt: skip
 
 
 def test_rates_are_chosen_from_a_whole_grid_only(smoke: dict[str, Path]) -> None:
@@ -370,30 +303,3 @@ def test_the_test_set_chooses_no_rate(smoke: dict[str, Path]) -> None:
     points = [numbers_of("sensitivity", replace(whole, frame=f)).query("seed == -1") for f in (frame, turned)]
     pd.testing.assert_frame_equal(*points)
     assert len(points[0]) > 8
-
-
-def test_every_variant_differs_from_its_algorithm_in_what_it_says() -> None:
-    """And is one of the options that the gaps name: each of them changes the schedule or the rule."""
-    for panel in choices.panels("reduced"):
-        if panel.name.startswith(("sensitivity", "more")):
-            given = {e.labels["algorithm"]: e for e in choices.panels("reduced")[0].experiments}
-            given |= {e.labels["algorithm"]: e for e in choices.panels("reduced")[1].experiments}
-            for e in panel.experiments:
-                base = given[
-                    next(v.algorithm for g in choices.CHOICES.values() for v in g if v.name == e.labels["algorithm"])
-                ]
-                parts = [(e.system, base.system), (e.algorithm, base.algorithm), (e.clock.policy, base.clock.policy)]
-                parts.append((e.problem, base.problem))
-                assert any(ours != theirs for ours, theirs in parts), e.labels
-
-
-def test_figures_can_be_drawn(smoke: dict[str, Path]) -> None:
-    for name in ("fig1", "fig2", "fig6", "fig7", "setup", "sensitivity"):
-        of = histories(name, smoke) if NAMED[name].panels("smoke") else Histories(pd.DataFrame(), "smoke")
-        with figures.style():
-            fig = drawing.draw(NAMED[name], of, numbers_of(name, of))
-        assert all(ax.has_data() for ax in fig.axes)
-    of, extra = histories("table1", smoke), NAMED["table1"].extra
-    assert extra is not None
-    text = function("defedavg", extra)(of, numbers_of("table1", of))
-    assert text.count("\n| ") == 2 + 4 + 5

@@ -12,20 +12,11 @@ import pytest
 from scipy import stats
 from verdict_cells import cells, one_sided, outcome, runs, verdict
 
-from reproduce.report.names import canonical
 from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit, median_interval, t_interval
 
 AHEAD = Region(0.0, INF, strict=True)
 
 # --- diverged seeds ---------------------------------------------------------------------------------------------------
-
-
-def test_a_loser_that_diverges_in_most_seeds_supports_the_claim(tmp_path: Path) -> None:
-    frame = runs(tmp_path, a=[50.1] * 20, b=["nan"] * 18 + [50.0] * 2)
-    result = outcome(frame, better="a", than=["b"], quantity="median")
-    assert result.verdict == "holds"
-    assert "median" in result.reason
-    assert verdict(frame, better="b", than=["a"], quantity="median") == "fails"
 
 
 def test_one_diverged_winner_of_twenty_does_not_undo_a_lead_and_is_named(tmp_path: Path) -> None:
@@ -45,13 +36,6 @@ def test_the_interval_of_the_median_is_the_inverted_sign_test(level: float) -> N
         p = stats.binomtest(positive, n).pvalue
         low, high = median_interval(values, level)
         assert (low > 0 or high < 0) == (p <= 1 - level), (n, positive)
-
-
-def test_the_interval_of_the_median_covers_what_it_says() -> None:
-    generator = np.random.default_rng(0)
-    draws = np.exp(generator.standard_normal((4000, 12)))
-    hits = [low <= 1.0 <= high for low, high in (median_interval(row.tolist()) for row in draws)]
-    assert np.mean(hits) >= 0.95
 
 
 # --- seeds that agree -------------------------------------------------------------------------------------------------
@@ -117,13 +101,6 @@ def test_a_ratio_needs_numbers_above_zero(tmp_path: Path, a: float, b: float) ->
         assert "e+" not in result.reason
 
 
-def test_an_unbounded_ratio_is_called_so(tmp_path: Path) -> None:
-    frame = runs(tmp_path, "rounds", a=[10] * 6, b=["nan"] * 6)
-    result = outcome(frame, metric="rounds", ratio={"of": "b", "to": "a"}, is_="> 2", quantity="median")
-    assert result.verdict == "holds"
-    assert "ratio unbounded" in result.reason
-
-
 def test_a_mean_of_ratios_is_the_mean_of_the_ratios(tmp_path: Path) -> None:
     """Ratios 1 and 9 have the mean 5 (and the geometric mean 3)."""
     lines = ["a,1,-1,acc,1", "b,1,-1,acc,1", "a,2,-1,acc,9", "b,2,-1,acc,1", "a,3,-1,acc,4", "b,3,-1,acc,1"]
@@ -131,14 +108,6 @@ def test_a_mean_of_ratios_is_the_mean_of_the_ratios(tmp_path: Path) -> None:
     ratio = {"ratio": {"of": "a", "to": "b"}}
     assert verdict(frame, **ratio, over="n", better={"mean_of": [1, 2]}, than=[3]) == "holds"
     assert verdict(frame, **ratio, where={"n": [1, 2]}, quantifier="mean", is_=[4.9, 5.1]) == "holds"
-
-
-def test_a_margin_in_ratios_after_a_ratio_is_no_logarithm_of_a_logarithm(tmp_path: Path) -> None:
-    lines = ["a,1,-1,acc,0.2", "b,1,-1,acc,1", "a,2,-1,acc,0.1", "b,2,-1,acc,1"]
-    frame = cells(tmp_path, *lines, columns="algorithm,n,seed,metric,value")
-    check = {"ratio": {"of": "a", "to": "b"}, "over": "n", "better": 1, "than": [2]}
-    assert verdict(frame, **check, margin={"ratio": 1.9}) == "holds"
-    assert verdict(frame, **check, margin={"ratio": 2.1}) == "fails"
 
 
 # --- many settings ----------------------------------------------------------------------------------------------------
@@ -202,12 +171,3 @@ def test_nothing_is_said_by_bounds_on_both_sides() -> None:
     assert Unit([NO_INFORMATION] * 30, AHEAD).judged.says == "open"
     assert Unit([(1.0, INF), (-INF, 2.0), (1.0, 1.0)], AHEAD).judged.says == "open"
     assert math.isnan(Unit([NO_INFORMATION] * 3, AHEAD).judged.value)
-
-
-# --- what cells may hold ----------------------------------------------------------------------------------------------
-
-
-def test_setting_values_are_compared_as_values() -> None:
-    assert [canonical(v) for v in (0.30, "0.3", "1.0", 1, True, "True", "1/64", "avg", "-2e-3")] == [
-        *("0.3", "0.3", "1", "1", "true", "true", "1/64", "avg", "-0.002")
-    ]

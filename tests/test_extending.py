@@ -80,32 +80,3 @@ def test_new_files_pass_the_linter(project: Path) -> None:
     names = " ".join(name for name, _ in NEW)
     _run(project, f"python -m ruff check {names}")
     _run(project, f"python -m ruff format --check {names}")
-
-
-def test_every_file_that_the_page_names_exists(project: Path) -> None:
-    named = set(re.findall(r"`((?:reproduce|tests|docs)/[\w/]+\.\w+)`", PAGE))
-    assert len(named) > 10
-    assert not {name for name in named if not (ROOT / name).exists() and not (project / name).exists()}
-
-
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("NAMES", "reproduce/report/spellings.py"),
-        ("LOOKS", "reproduce/report/looks.py"),
-        ("UNUSED", "tests/test_closure.py"),
-        ("class Source", "reproduce/data/sources.py"),
-        ("class Stacked", "reproduce/models/ops.py"),
-        ("class Count", "reproduce/models/graph.py"),
-    ],
-)
-def test_what_the_page_names_in_a_file_is_there(name: str, file: str) -> None:
-    assert f"`{name.removeprefix('class ')}`" in PAGE
-    assert re.search(rf"^{name}\b", (ROOT / file).read_text(encoding="utf-8"), flags=re.M)
-
-
-def test_the_hooks_are_those_of_the_base_class() -> None:
-    from reproduce.algorithms.base import FedAvg
-
-    named = re.findall(r"`(\w+)`", PAGE.split("The hooks,")[1].split("If the algorithm")[0])
-    assert {name for name in named if name != "None"} <= set(vars(FedAvg))

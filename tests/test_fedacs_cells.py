@@ -13,9 +13,8 @@ from reproduce.algorithms.base import FedAvg, Full
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.models.model import Model
-from reproduce.papers import artifacts
 from reproduce.papers.fedacs import measures, runs, settings, theory
-from reproduce.papers.fedacs.artifacts import FINAL, NAMES
+from reproduce.papers.fedacs.artifacts import FINAL
 from reproduce.problem import Quadratic
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
@@ -136,22 +135,6 @@ def test_accuracy_on_the_classes_of_slow_and_fast_clients() -> None:
     assert found.to_dict() == {"slow_class_accuracy": 2.0, "fast_class_accuracy": 7.0}
 
 
-def test_wrong_ratios_of_the_paper_are_named() -> None:
-    text = measures.suspicious("table1", "dataset")
-    assert "| FedAvg | MNIST | time | 1.38 | 1.542 | wrong |" in text
-    assert "| CA-FedAvg | MNIST | time | 1.51 |" in text
-    fifth = measures.suspicious("table5", "dirichlet_alpha")
-    assert "| OS | α = 0.2 | time | 1.18 |" in fifth
-    assert "| OS | α = 0.35 | time | 0.94 |" in fifth
-    assert "1.37 " not in text  # 93 / 68 is right
-
-
-def test_table_of_final_accuracies() -> None:
-    played = curve("fedavg", 0, [50.0] * 6), curve("fedavg", 1, [60.0] * 6)
-    text = measures.accuracies(histories(*played, target_accuracy_pct=70.0), NAMES)
-    assert "| MNIST, one class per client | 70 | FedAvg | 55.0 ± 7.1 |  |  |" in text
-
-
 @pytest.mark.parametrize(
     ("model", "parameters", "macs"),
     [
@@ -164,12 +147,6 @@ def test_networks_of_the_third_table(model: Model, parameters: int, macs: int | 
     if macs:
         sample = (model.channels, model.size, model.size)  # type: ignore[attr-defined]
         assert model.cost(sample).macs == macs
-
-
-def test_architecture_in_the_letters_of_the_paper() -> None:
-    assert measures.architecture(settings.CNN_CIFAR10) == "C(3,32) - RMC(32,32) - RML(256) - RL(64) - RL(10)"
-    assert measures.architecture(settings.CNN_CINIC10) == "C(3,32) - RMC(32,32) - RMDL(512) - RDL(256) - RDL(10)"
-    assert measures.architecture(LITERAL) == "C(1,10) - C(10,20) - DL(50) - L(10)"
 
 
 @pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
@@ -260,19 +237,3 @@ def test_runs_that_calibration_leaves_alone_count_as_calibrated_too() -> None:
     assert sorted(found[["algorithm", "calibrate"]].itertuples(index=False, name=None)) == [
         ("fedacs", False), ("fedacs", True), ("fedavg", False), ("fedavg", True),
     ]  # fmt: skip
-
-
-def test_the_cells_have_no_labels_that_only_say_how_to_measure() -> None:
-    for a in artifacts():
-        if a.paper == "fedacs":
-            labels = {k for panel in a.panels("paper") for e in panel.experiments for k in e.labels}
-            assert labels & {"tail", "seconds_per_sample"} <= set(a.drop), a.id
-
-
-def test_work_is_compared_where_both_algorithms_were_run() -> None:
-    """A table may have the results of some algorithms only, of OS say."""
-    setting = {"system": "static", "dataset": "mnist", "dirichlet_alpha": "one_class_per_client", "seed": 0}
-    spent = {"os": 9.0, "fedacs": 3.0, "fedavg": 2.0}
-    rows = [{**setting, "algorithm": a, "metric": "work_per_round", "value": v} for a, v in spent.items()]
-    assert measures.work(pd.DataFrame(rows)).endswith("| MNIST, one class per client | static | 1.50 |")
-    assert measures.work(pd.DataFrame(rows[:2])) == measures.work(pd.DataFrame(rows[:1])) == ""

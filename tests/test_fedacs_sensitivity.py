@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from runs import run
-from table_cells import render
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import SCALES, Experiment, changed
-from reproduce.papers import artifacts
-from reproduce.papers.fedacs import choices, measures, settings
+from reproduce.papers.fedacs import choices, measures
 from reproduce.papers.fedacs import runs as declared
-from reproduce.papers.fedacs.artifacts import NAMES
 from reproduce.papers.fedacs.variants import DrawnTwice
 from reproduce.partitions.labels import IID
 from reproduce.problem import Quadratic
 from reproduce.report.histories import Histories
-from reproduce.runs import plan
-from reproduce.runs.job import train_job
 from reproduce.systems import System, work
 
 FASHION = choices.panels("reduced")[0]
@@ -51,77 +45,12 @@ def test_the_default_is_the_run_of_fig_6() -> None:
     assert (ours.problem, ours.system, ours.algorithm) == (theirs.problem, theirs.system, theirs.algorithm)
 
 
-def test_the_network_is_asked_few_of_the_choices() -> None:
-    asked = {(e.labels["question"], e.labels["answer"]) for e in choices.panels("reduced")[1].experiments}
-    few = (
-        ("default", choices.DEFAULT), ("slow clients own", "the last five classes"),
-        ("slow clients own", "half of every class"), ("calibrated", "at the server"), ("calibrated", "not"),
-        ("rate", "4 x"),
-    )  # fmt: skip
-    assert asked == set(few)
-
-
-def test_fednova_alone_counts_the_steps_of_those_heard() -> None:
-    heard = [e for p in choices.panels("reduced") for e in p.experiments if e.labels["question"] == "FedNova's steps"]
-    assert [(e.labels["dataset"], e.algorithm.lr) for e in heard] == [
-        ("fashion_mnist", 0.005), ("fashion_mnist", 0.02), ("mnist", 0.005), ("mnist", 0.02),
-    ]  # fmt: skip
-    assert {e.algorithm.effective_steps for e in heard} == {"received"}
-    rest = [e for p in choices.panels("reduced") for e in p.experiments if e.labels["algorithm"] == "fednova"]
-    assert {e.algorithm.effective_steps for e in rest if e not in heard} == {"population"}
-
-
 def test_who_is_slow_and_who_is_badly_linked() -> None:
     swapped, static = chosen("the last five classes").system, chosen("slow clients well linked").system
     assert swapped.work.amounts(0, 0, 20)[:10].min() >= 20 > 10 >= swapped.work.amounts(0, 0, 20)[10:].max()
     assert swapped.link.failure(0, 0, 20)[:10].max() <= 0.1 < 0.4 <= swapped.link.failure(0, 0, 20)[10:].min()
     assert (np.diff(static.work.amounts(0, 0, 20)) > 0).all()
     assert (np.diff(static.link.failure(0, 0, 20)) > 0).all()
-
-
-def test_a_pass_has_as_many_batches_as_the_rate_of_the_short_rounds_is_larger() -> None:
-    """T in mini-batches with five times the rate moves as far per round as T in passes."""
-    short, default = chosen("mini-batches, 5 x rate"), chosen(choices.DEFAULT)
-    assert short.system.work.unit == "steps"
-    assert short.algorithm.lr == pytest.approx(5 * default.algorithm.lr)
-    setting = settings.SMALL_FASHION
-    assert default.problem.batches.per_pass(setting.train_samples // setting.clients) == 5
-
-
-def test_small_steps_for_longer() -> None:
-    """0.4 of the rate with 2.5 times the rounds goes as far; the other choices leave the rounds alone."""
-    longer, default = chosen("0.4 x, 2.5 x rounds"), chosen(choices.DEFAULT)
-    assert longer.algorithm.lr == pytest.approx(0.4 * default.algorithm.lr)
-    assert longer.clock.rounds == 2.5 * default.clock.rounds
-    rounds = {e.labels["answer"]: e.clock.rounds for e in FASHION.experiments}
-    assert [a for a, r in rounds.items() if r != default.clock.rounds] == ["0.4 x, 2.5 x rounds"]
-
-
-def test_the_other_rate_is_named_as_it_is() -> None:
-    """Rows of the tables say at which rate the additional runs were made."""
-    rates = {s.other_rate for scale in settings.SETTINGS.values() for s in scale} - {0.0}
-    assert len(rates) == 1
-    for name in ("fedacs", "fedavg", "fednova"):
-        assert NAMES[f"{name}_other_rate"].endswith(f"rate {rates.copy().pop()}")
-
-
-def test_the_algorithms_that_are_asked_alone() -> None:
-    """Each beside its own default, from which it differs in one field."""
-    panel = next(p for p in choices.panels("reduced") if p.name == "sensitivity-fashion-mnist-more")
-    default = {e.labels["algorithm"]: e for e in panel.experiments if e.labels["answer"] == choices.DEFAULT}
-    asked = [e for e in panel.experiments if e.labels["answer"] != choices.DEFAULT]
-    changed = {}
-    for e in asked:
-        name = str(e.labels["algorithm"])
-        base = default.get(name) or next(x for x in FASHION.experiments if x.labels["algorithm"] == name)
-        assert replace(e, labels={}, algorithm=base.algorithm) == replace(base, labels={})
-        ours, theirs = vars(e.algorithm), vars(base.algorithm)
-        changed[name] = {k: (theirs[k], ours[k]) for k in ours if ours[k] != theirs[k]}
-    slow = {"lr": (0.005, pytest.approx(0.0005)), "momentum": (0.0, 0.9)}
-    assert changed == {
-        "fedvarp": {"variant": ("paper", "original")}, "fedau": {"cutoff": (50, 100_000)},
-        "os": {"probe_batch": (32, 0)}, "fedacs": slow, "fedavg": slow,
-    }  # fmt: skip
 
 
 def test_the_network_with_larger_kernels_is_the_one_of_the_public_code() -> None:
@@ -197,22 +126,6 @@ def test_a_fading_rate() -> None:
     np.testing.assert_allclose(found.state["x"].numpy(), 1 - left, rtol=1e-6)
 
 
-def test_smoke_scale_from_training_to_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (artifact,) = (a for a in artifacts() if a.id == "fedacs/sensitivity")
-    for job in plan.artifact_jobs("smoke", artifact.id):
-        output = Path(job.output)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        train_job(job.panel, job.experiments, "smoke", "fedacs", job.name, "test", output)
-    render(artifact, "smoke", tmp_path, plan.sources("smoke", artifact.id))
-    assert (tmp_path / "figures/smoke/fedacs_sensitivity.png").stat().st_size > 10_000
-    cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
-    assert set(cells["metric"]) == {"final_accuracy", "distance_plateau"}
-    assert set(cells.loc[cells["metric"] == "final_accuracy", "question"]) == {
-        c.question for c in (*choices.CHOICES, *choices.MORE, *choices.TWICE)
-    }
-
-
 def test_classes_are_told_apart_by_who_owns_them() -> None:
     """Against sums by hand: two late rounds count, and with the last classes the halves change their places."""
     late = {0: 10.0, 1: 20.0, 2: 60.0, 3: 80.0}
@@ -238,15 +151,3 @@ def test_classes_are_told_apart_by_who_owns_them() -> None:
         ("the first classes", "slow_class_accuracy"): 15.0, ("the first classes", "fast_class_accuracy"): 70.0,
         ("the last classes", "slow_class_accuracy"): 70.0, ("the last classes", "fast_class_accuracy"): 15.0,
     }  # fmt: skip
-
-
-def test_rates_and_assignments_are_those_of_the_sensitivity_class_by_class() -> None:
-    (panel,) = choices.traded("reduced")
-    assert len(panel.experiments) == 3 * 4 * 2
-    default = next(
-        e for e in panel.experiments
-        if (e.labels["slow_own"], e.labels["rate"], e.labels["algorithm"]) == ("the first classes", 1.0, "fedacs")
-    )  # fmt: skip
-    theirs = chosen(choices.DEFAULT)
-    assert (default.problem, default.system, default.algorithm) == (theirs.problem, theirs.system, theirs.algorithm)
-    assert default.clock.by_class

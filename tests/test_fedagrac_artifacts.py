@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from table_cells import render
 
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
-from reproduce.models.declared import Softmax
 from reproduce.papers.fedagrac import measures, runs, settings, theory
 from reproduce.partitions.dirichlet import CappedDirichlet
 from reproduce.partitions.labels import Head
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.runs import plan
-from reproduce.runs.job import train_job
-from reproduce.systems.work import Gaussian
 
 REPORTED = PACKAGE / "papers" / "fedagrac" / "reported"
-TRAINED = ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2", "table6", "sensitivity")
 
 
 def panels(name: str, scale: str) -> tuple[Panel, ...]:
@@ -80,20 +73,6 @@ def test_table_6_is_declared_in_full() -> None:
     }
 
 
-def test_fig_5_shares_its_second_panel_with_table_6() -> None:
-    second = panels("fig5", "paper")[1]
-    assert second in panels("table6", "paper")
-    assert second.experiments[0].labels["k_mean"] == 500
-    assert second.experiments[0].system.work == Gaussian(500, 10000, "fixed")
-    assert all(e.clock.until is None and e.clock.rounds == 200 for e in second.experiments)
-
-
-def test_a_sweep_is_one_job() -> None:
-    """At paper scale too: all 42 points train in one cohort."""
-    for name in ("fig4-lr-equal--fedagrac", "fig4-lr-async--fedagrac"):
-        assert len(plan.job("paper", "fedagrac", name).experiments) == 42
-
-
 @pytest.mark.parametrize("scale", SCALES)
 def test_sweeps_contain_what_the_text_names(scale: str) -> None:
     """λ = 1 for logistic regression with rates of at most 0.005, λ 0 and 'increase' in Fig. 2, an inner λ."""
@@ -113,45 +92,6 @@ def test_sweeps_contain_what_the_text_names(scale: str) -> None:
             )  # fmt: skip
 
 
-def test_the_rate_is_asked_on_a_row_of_table_6() -> None:
-    """At its own rate the runs are that row's, but for the end at the target; at five times the rate nothing else."""
-    own, steeper = panels("sensitivity", "reduced")[-2:]
-    (row,) = (p for p in panels("table6", "reduced") if p.name == "table6-cnn2-dp2-v25-fixed")
-    there = {e.labels["algorithm"]: e for e in row.experiments}
-    for a, b in zip(own.experiments, steeper.experiments, strict=True):
-        plain = there[a.labels["algorithm"]]
-        assert replace(a, labels={}) == replace(plain, labels={}, clock=replace(plain.clock, until=None))
-        assert b.algorithm.lr == pytest.approx(5 * a.algorithm.lr)
-        assert replace(b, labels={}, algorithm=replace(b.algorithm, lr=a.algorithm.lr)) == replace(a, labels={})
-
-
-def test_the_grid_at_reduced_scale_contains_the_row_and_has_the_papers_proportions() -> None:
-    for (_, _, k), grid in runs.rows("reduced", tuned=True).items():
-        row = runs.rows("reduced")["small_mlp", "dp2", k]
-        algorithms = {e.algorithm for e in grid.experiments}
-        assert {e.algorithm for e in row.experiments} <= algorithms
-        assert len(algorithms) == len(grid.experiments) == len(runs.grid())
-        rates = sorted({e.algorithm.lr for e in grid.experiments})
-        assert [rate / rates[-1] for rate in rates] == pytest.approx([0.5, 0.8, 1.0])
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_sensitivity_asks_every_reading_at_every_rate(scale: str) -> None:
-    asked = panels("sensitivity", scale)
-    questions = settings.SENSITIVITY[scale]
-    means = [
-        p.experiments[0].labels["k_mean"] for p in asked[len(questions.asked) : len(asked) - len(questions.factors)]
-    ]
-    assert tuple(means) == questions.means
-    assert not set(means) & set(settings.FIG5[scale].means)
-    for question, p in zip(questions.asked.values(), asked, strict=False):
-        found = {(e.labels["algorithm"], e.labels["lambda"]) for e in p.experiments}
-        rated = {(a, lam) for a in question.readings for lam in question.lambdas}
-        assert found == rated | {(name, 0.0) for name in question.plain}
-    digests = [e.digest for p in asked for e in p.experiments]
-    assert len(set(digests)) == len(digests)  # no two are the same run
-
-
 def test_the_further_questions_exchange_one_thing_each() -> None:
     known = {p.name: p for p in panels("sensitivity", "reduced")}
     base = {
@@ -165,24 +105,6 @@ def test_the_further_questions_exchange_one_thing_each() -> None:
     anew = known["sensitivity-uniform-anew"].experiments[0].system.work
     assert any(anew.amounts(0, 0, 10) != anew.amounts(0, 1, 10))
     assert known["sensitivity-uniform-batch25"].experiments[0].problem.batches == Cyclic(25)
-
-
-def test_seeds_draw_splits_of_their_own() -> None:
-    """Of logistic regression everywhere; of the network where it was trained so."""
-    for scale in SCALES:
-        for e in (e for name in TRAINED for p in panels(name, scale) for e in p.experiments):
-            if isinstance(e.problem.model, Softmax):
-                assert getattr(e.problem.partition, "data_seed", None) is None
-    for p in (*panels("table2", "paper"), *(p for p in panels("fig3", "paper") if p.name == "fig3-cnn2-equal")):
-        assert {e.problem.partition.data_seed for e in p.experiments} == {None}
-
-
-def test_the_part_of_the_data_keeps_the_steps_per_pass() -> None:
-    """A tenth of the steps on a tenth of the data is as many passes as in the paper."""
-    (_, part, *_), (whole, _) = (panels("sensitivity", scale) for scale in ("reduced", "paper"))
-    few, many = (p.experiments[0].system.work for p in (part, whole))
-    share = part.experiments[0].problem.partition.share
-    assert (few.low / share, few.high / share) == pytest.approx((many.low, many.high))
 
 
 def test_head_keeps_the_first_part_of_every_list() -> None:
@@ -309,20 +231,6 @@ def test_the_best_point_is_never_one_that_diverged() -> None:
     assert best["metric"].tolist() == ["last10_tuned", "last10_tuned", "tuned_learning_rate"]
 
 
-def test_fig_5_has_its_grid_beside_the_figure() -> None:
-    """2 means x (3 + 3 + 3 + 9 + 3) points; the figure and its other cells do not see them."""
-    grids = [p for p in panels("fig5", "paper") if p.name.startswith("tuned")]
-    assert [len(p.experiments) for p in grids] == [21, 21]
-    panel = panels("fig5", "paper")[2]
-    plain = [curve(np.full(201, 60.0), e) for e in panel.experiments]
-    grid = [curve(np.full(201, 80.0 + i), e) for i, e in enumerate(grids[0].experiments)]
-    alone, beside = (cells_of("fig5", parts, "paper") for parts in (plain, plain + grid))
-    extra = beside["metric"].str.contains("tuned")
-    pd.testing.assert_frame_equal(beside[~extra].reset_index(drop=True)[list(alone)], alone)
-    assert extra.sum() == 5 + 5 + 2
-    assert only(beside, algorithm="fedagrac", metric="tuned_learning_rate") == 0.0005  # the last of the grid
-
-
 def test_runs_that_miss_their_target_are_censored_at_the_cap() -> None:
     parts = []
     for p in panels("table1", "paper"):
@@ -351,23 +259,3 @@ def test_fig_5_compares_with_scaffold_and_with_the_worst_of_the_best() -> None:
 
 
 # --- the smoke scale --------------------------------------------------------------------------------------------------
-
-
-def test_smoke_scale_from_training_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every artifact but Fig. 1 (trained elsewhere) renders; runs that stop early, censored cells and all."""
-    monkeypatch.chdir(tmp_path)
-    trained: set[str] = set()
-    for name in TRAINED[1:]:
-        artifact = plan.artifact(f"fedagrac/{name}")
-        for job in plan.artifact_jobs("smoke", artifact.id):
-            output = Path(job.output)
-            output.parent.mkdir(parents=True, exist_ok=True)
-            if job.name not in trained:
-                train_job(job.panel, job.experiments, "smoke", "fedagrac", job.name, "test", output)
-            trained.add(job.name)
-        written = render(artifact, "smoke", tmp_path, plan.sources("smoke", artifact.id))
-        assert sorted(str(f.relative_to(tmp_path)) for f in written) == sorted(plan.outputs("smoke", artifact.id)[:-1])
-        cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
-        assert set(cells["seed"]) == {0, 1}
-        assert len(cells) > 7
-    assert trained | {"fig1"} == {job.name for job in plan.jobs("smoke") if job.paper == "fedagrac"}

@@ -18,6 +18,7 @@ from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.kernels import library
 from reproduce.papers.fedagrac import runs, settings, theory
 from reproduce.problem import Quadratic
 from reproduce.streams import rng
@@ -60,7 +61,8 @@ def test_without_calibration_all_schemes_are_fedavg(problem: Any) -> None:
         torch.testing.assert_close(x, plain, rtol=0, atol=1e-12)
 
 
-def test_without_calibration_logistic_regression_equals_fedavg_bit_for_bit() -> None:
+@pytest.mark.skipif(not library.available(torch.float32), reason="no C compiler; stacks differ in last bits")
+def test_without_calibration_compiled_logistic_regression_equals_fedavg_bit_for_bit() -> None:
     algorithms = [FedAvg(0.1), *every_scheme(calibration=Constant(0.0))]
     plain, *others = models(settings.TINY_LR, UNEQUAL, algorithms, 4, torch.float32)
     assert all(x.equal(plain) for x in others)

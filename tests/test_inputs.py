@@ -10,7 +10,6 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,44 +17,21 @@ from pathlib import Path
 import inputs
 import inputs_damage
 import pytest
-from inputs import RENDER, TABLE, Bad
+from inputs import Bad
 
 from reproduce.__main__ import COMMANDS, INTERRUPTED, main
 from reproduce.errors import say_once
-from reproduce.runs import plan, results
-from reproduce.verdicts.claims import load_claims
+from reproduce.runs import results
 
 ROWS = (*inputs.ROWS, *inputs_damage.ROWS)
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which a table was trained and rendered."""
-    folder, before = tmp_path_factory.mktemp("finished"), Path.cwd()
-    os.chdir(folder)
-    try:
-        for job in plan.artifact_jobs("smoke", TABLE):
-            assert main(("train", "--scale", job.scale, job.paper, job.name)) == 0
-        assert main(RENDER) == 0
-    finally:
-        os.chdir(before)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def claims(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """One claim: all of the papers' take seconds."""
-    file = tmp_path_factory.mktemp("claims") / "claims.yaml"
-    file.write_bytes(inputs_damage.claim())
-    return [load_claims(file)]
-
-
 @pytest.fixture
-def place(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claims: object) -> Path:
+def place(finished_table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_claim: object) -> Path:
     """A copy of it to work in."""
-    folder = shutil.copytree(finished, tmp_path / "here")
+    folder = shutil.copytree(finished_table, tmp_path / "here")
     monkeypatch.chdir(folder)
-    inputs_damage.put_claims(monkeypatch, lambda: claims)
+    inputs_damage.put_claims(monkeypatch, lambda: one_claim)
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path / "data"))
     results._found.cache_clear()
@@ -105,28 +81,6 @@ def test_what_people_get_wrong_ends_in_one_line(
     assert bad.says in errors[0]
     assert not [line for line in said if "Traceback" in line or "error in the program" in line]
     assert files(place) == before
-
-
-def test_the_table_is_as_long_as_it_is_said_to_be() -> None:
-    assert len(ROWS) + len(inputs_damage.SEEN) >= 500, "docs/architecture.md says so"
-    assert not [
-        name
-        for name, n in Counter(map(str, (*ROWS, *inputs_damage.SEEN))).items()
-        if n > 1 and "wrong words" not in name
-    ]
-
-
-@pytest.mark.parametrize("seen", inputs_damage.SEEN, ids=str)
-def test_what_is_refused_without_an_error_is_named(seen: Bad, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Results and cells of something else are left out: what is made says so."""
-    seen.prepare(place)
-    assert main(seen.command) == 0
-    out, err = capsys.readouterr()
-    assert "Traceback" not in err
-    said = " ".join(out.split())  # lines end where the terminal does
-    page = place / "report/smoke/index.html"
-    where = err if seen.says.startswith("not used: ") else page.read_text() if seen.command[0] == "report" else said
-    assert seen.says in where
 
 
 @pytest.mark.parametrize("module", COMMANDS, ids=lambda m: m.NAME)

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 from table_cells import LAYOUTS, whole
 
-from reproduce.papers import artifacts
-from reproduce.report import formats
 from reproduce.report.entries import DASH, GAP, OURS, PAPER, Text
-from reproduce.report.latex import BETWEEN, MOST, _parts, latex, tex
+from reproduce.report.latex import BETWEEN, _parts, latex, tex
 
 
 def test_latex_escapes() -> None:
@@ -23,15 +21,6 @@ def test_latex_escapes() -> None:
         r"a\_b \& 50\% \$x\$ \#1 \{c\} \textasciitilde{} \textasciicircum{} \textbackslash{} "
         r"\textless{} \textgreater{} \textbar{} $\pm$ $-$ --- é"
     )
-
-
-def test_formulas_are_tex_in_latex_and_letters_in_markdown() -> None:
-    text = r"for 5 % of \(m\): \(\|\nabla F_m\|^2 \leq \beta^2\) & so"
-    assert tex(text) == r"for 5 \% of \(m\): \(\|\nabla F_m\|^2 \leq \beta^2\) \& so"
-    assert formats.plain(text) == "for 5 % of m: ‖∇F_m‖² ≤ β² & so"
-    named = [t for a in artifacts() for t in a.names.values() if "\\(" in t]
-    assert len(named) == 5
-    assert not [t for t in named if "\\" in formats.plain(t)], "every command has its letter"
 
 
 @pytest.mark.parametrize(("paper", "name"), LAYOUTS)
@@ -86,14 +75,6 @@ def test_the_best_is_bold_and_what_is_far_is_grey() -> None:
     )
 
 
-def test_headings_over_columns_have_a_rule_below_them() -> None:
-    text = latex(whole("fedacs", "table1"))
-    line = next(line for line in text.splitlines() if "multicolumn" in line)
-    names = (rf"\multicolumn{{4}}{{c}}{{{name}}}" for name in ("MNIST", "CIFAR-10", "CINIC-10"))
-    assert line == r"\multicolumn{2}{c}{} & " + " & ".join(names) + r" \\"
-    assert text.count(line + "\n" + r"\cmidrule(lr){3-6}\cmidrule(lr){7-10}\cmidrule(lr){11-14}" + "\n") == 1
-
-
 def test_what_has_no_number_of_ours_is_left_out_and_counted() -> None:
     table = whole("fedacs", "table1")
     of = {at: "MNIST" if at[0].upper() == "MNIST" else "others" for at in table.columns}
@@ -109,21 +90,6 @@ def test_what_has_no_number_of_ours_is_left_out_and_counted() -> None:
     assert f"Left out: {count} of the paper's numbers without any of ours (needs CINIC-10)." in text
     nothing = {place: {OURS: Text(DASH)} for place in table.body}
     assert "Left out" not in latex(replace(lost, body=nothing)), "all of it, where nothing was run"
-
-
-def test_notes_beyond_a_few_words_are_comments() -> None:
-    notes = ("One note here.", "word " * (MOST - 3), "Too much.", "And more.")
-    text = latex(replace(whole("fedacs", "table1"), notes=notes, signs=()))
-    assert "One note here. word word" in text
-    assert text.endswith("\\end{sidewaystable*}\n% Too much.\n% And more.\n")
-
-
-def test_words_stand_at_the_left_and_numbers_at_the_right() -> None:
-    table = whole("fedacs", "table1")
-    worded = {at: {OURS: Text("some \\(x\\)")} if at[1] == 0 else entry for at, entry in table.body.items()}
-    layout = re.search(r"\\begin\{tabular\}\{@\{\}(\w+)@", latex(replace(table, body=worded)))
-    assert layout
-    assert layout[1] == "ll" + "l" + "r" * (len(table.columns) - 1)
 
 
 @pytest.mark.skipif(

@@ -70,7 +70,7 @@ def request(task: ClassificationSplit, rule: Rule) -> Train:
 
 
 @pytest.mark.parametrize("layout", ["samples", "channels"])
-@pytest.mark.parametrize("batch", [1, 10, 25, 40])
+@pytest.mark.parametrize("batch", [1, 25, 40])
 @pytest.mark.parametrize("name", MODELS)
 def test_compiled_equals_reference(
     isa: str, name: str, batch: int, layout: str, monkeypatch: pytest.MonkeyPatch
@@ -92,10 +92,8 @@ def test_compiled_equals_reference(
     assert expected.rows[0].abs().max() > 1e-4
 
 
-@pytest.mark.parametrize("batch", [1, 5, 7, 16, 25, 31, 33])
-@pytest.mark.parametrize(
-    ("size", "kernel", "padding"), [(13, 3, 0), (9, 3, 2), (17, 5, 0), (13, 5, 2), (12, 5, 2), (6, 3, 1)]
-)
+@pytest.mark.parametrize("batch", [1, 7, 16, 33])
+@pytest.mark.parametrize(("size", "kernel", "padding"), [(13, 3, 0), (9, 3, 2), (17, 5, 0), (12, 5, 2)])
 def test_rows_of_samples_end_anywhere(isa: str, size: int, kernel: int, padding: int, batch: int) -> None:
     """Rows that are no multiple of a vector: gradients and logits as torch's, and nothing is left of what went before.
 

@@ -15,7 +15,6 @@ from plain_sessions import (
     MOMENTUM,
     PROBLEM,
     TEMPERATURE,
-    Linear,
     Plain,
     T,
     Turn,
@@ -41,7 +40,7 @@ from reproduce.partitions.groups import TwoShard
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
-from reproduce.systems.membership import Alternating, Membership, Rotation
+from reproduce.systems.membership import Membership, Rotation
 
 SIZES, LABELS = (2, 3, 2), ((0, 1, 2, 3), (3, 4, 5, 6), (7, 8, 9))
 MOON = Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE)
@@ -88,19 +87,17 @@ def accuracies(run: Run) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("membership", [ROTATING, LAST], ids=["rotating", "unseen labels in the last session"])
-@pytest.mark.parametrize("model", [Softmax(20, 10), MLP(20, 7, 10)], ids=["linear", "two layers"])
 @pytest.mark.parametrize("kind", ["moon", "moon_standard", "fedavg"])
 @pytest.mark.parametrize("scheme", ["previous", "average", "proposed"])
-def test_sessions_of_three_groups_equal_the_plain_loop(scheme: str, kind: str, model: Any, membership: Any) -> None:
+def test_sessions_of_three_groups_equal_the_plain_loop(scheme: str, kind: str, membership: Any) -> None:
     start = {"previous": Previous(), "average": Average(), "proposed": Proposed(R=3.0)}[scheme]
     algorithm = {
         "moon": MOON,
         "moon_standard": replace(MOON, from_fingerprint=False),
         "fedavg": FedAvg(LR, momentum=MOMENTUM),
     }[kind]
-    run = play(algorithm, start, replace(NETWORK, model=model), membership)
-    network = Linear() if isinstance(model, Softmax) else TwoLayer()
-    plain = Plain(kind, run.env.split, network, turns(membership))
+    run = play(algorithm, start, NETWORK, membership)
+    plain = Plain(kind, run.env.split, TwoLayer(), turns(membership))
     x, accuracy, alphas = plain.trajectory(scheme, R=3.0, sessions=6)
     np.testing.assert_allclose(run.state["x"].numpy(), x, rtol=0, atol=1e-10)
     assert accuracies(run) == pytest.approx(accuracy, abs=1e-9)
@@ -136,23 +133,6 @@ def test_models_are_kept_of_clients_that_have_trained() -> None:
     rounds = Experiment({"algorithm": "a"}, NETWORK, System(work=Steps(3)), MOON, Rounds(2))
     (run,) = play_all([rounds], [0], dtype=torch.float64)
     assert sorted(run.state["previous"]) == list(range(7))
-
-
-def test_before_the_first_run_every_client_has_a_random_model_of_its_own() -> None:
-    seen: list[torch.Tensor] = []
-
-    class Spy(Trainer):
-        def train(self, jobs: Any) -> Any:
-            seen.extend(request.previous for _, request in jobs)
-            return super().train(jobs)
-
-    experiment = Experiment({"algorithm": "a"}, NETWORK, System(work=Steps(3)), MOON, Rounds(1))
-    (run,) = prepare([experiment], [0], ClientSplits(settings(), torch.float64))
-    Scheduler([run], Spy()).run()
-    (rows,) = seen
-    others = [run.env.initial(), run.env.initial("pilot"), *rows]
-    assert len({row.numpy().tobytes() for row in others}) == 9
-    assert rows[4].equal(run.env.initial("previous", 4))
 
 
 def test_the_gradient_of_the_term_equals_differences() -> None:
@@ -195,14 +175,6 @@ def test_runs_with_and_without_the_term_share_batches(strategy: str) -> None:
 
 
 # --- groups, and what does not go together ----------------------------------------------------------------------------
-
-
-def test_groups_in_rotation() -> None:
-    assert [ROTATING.members(s).tolist() for s in range(4)] == [[0, 1], [2, 3, 4], [5, 6], [0, 1]]
-    assert [LAST.group(s) for s in range(8)] == [0, 1, 0, 1, 0, 2, 0, 1]
-    assert ROTATING.clients == LAST.clients == 7
-    equal = [(Alternating(3, 4), Rotation((4, 4, 4)))]
-    assert all(a.members(s).tolist() == b.members(s).tolist() for a, b in equal for s in range(7))
 
 
 def test_sessions_are_evaluated_on_the_labels_that_their_clients_hold() -> None:

@@ -28,7 +28,7 @@ ALL = (Shuffled, Walk, Cyclic, Fixed, WithReplacement)
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.parametrize("size", [1, 4, 7, 30])
+@pytest.mark.parametrize("size", [4, 30])
 def test_the_smallest_batch_is_the_smallest_that_is_planned(cls: Any, size: int) -> None:
     batches = cls(size)
     for samples in range(1, 30):
@@ -74,12 +74,10 @@ def test_plans_of_a_users_own_are_followed() -> None:
     ("given", "words"),
     [
         (lambda mine, steps, size: first(mine, steps, size) + 1000, "plan samples that are not those of client 0"),
-        (lambda mine, steps, size: first(mine, steps, size).astype(float), r"plan float64 \(3, 8\): they are whole"),
         (lambda mine, steps, size: first(mine, steps + 1, size), r"plan int64 \(4, 8\): they are whole numbers of sh"),
         (lambda mine, steps, size: np.full((steps, size), -1), "plan a step without a sample"),
         (lambda mine, steps, size: np.where(np.arange(size) == 3, -1, first(mine, steps, size)), "-1 before its last"),
         (lambda mine, steps, size: mine.sort(), "the batches Own cannot be used: .*read-only"),
-        (lambda mine, steps, size: mine["a"], "the batches Own cannot be used: IndexError"),
     ],
 )
 def test_what_is_no_plan_ends_in_one_line(given: Any, words: str) -> None:

@@ -120,12 +120,6 @@ def test_nor_does_that_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert histories[0] == histories[1]
 
 
-def test_without_batch_statistics_the_order_is_that_of_the_record() -> None:
-    for order in (0, 1):
-        _, labels = evaluated(order, replace(MODELS["image"], classes=4))  # type: ignore[type-var]
-        assert labels == Reordered(4, 8, 40, 20, 30.0, 0, 1, order).load().test_y.tolist()
-
-
 # --- texts ------------------------------------------------------------------------------------------------------------
 
 

@@ -34,9 +34,7 @@ OPENED = 'float(Path("number.txt").read_text())'
 READING = {
     "when it is loaded": (f"NUMBER = {OPENED}", "NUMBER"),
     "when it runs": ("", OPENED),
-    "by NumPy": ("", 'float(np.loadtxt("number.txt"))'),
     "names of a folder": ("", 'float(len(list(Path("many").glob("*"))))'),
-    "module by name": ("", 'importlib.import_module("by_name").NUMBER'),
     "code by exec": ('exec(Path("by_name.py").read_text())', "NUMBER"),
     "variable": ("from os import environ as known", 'float(known.get("NUMBER", "1.0"))'),
     "program": ("import subprocess", 'float(subprocess.run(["echo", "2.0"], capture_output=True).stdout)'),

@@ -18,7 +18,7 @@ from reproduce.declare.artifact import Artifact, Code, no_panels
 from reproduce.pages import contents, forest
 from reproduce.pages.page import page
 from reproduce.pages.tables import to_html
-from reproduce.report import figures, looks
+from reproduce.report import figures
 from reproduce.runs import plan
 from reproduce.store import seal
 from reproduce.verdicts.scoreboard import Tally, Verdict
@@ -113,12 +113,6 @@ def test_headings_and_labels_of_tables_are_headers() -> None:
     assert found.texts["td"] == ["1", "2", "c"]
     assert found.texts["strong"] == ["3", "b"]
     assert "<th></th>" not in re.sub(r"<th[^>]*>", "<th>", to_html(LEVELS)), "a header says something"
-
-
-def test_a_table_that_scrolls_has_the_name_of_the_heading_above_it() -> None:
-    table = LEVELS.partition("text")[0].partition("\n")[2]
-    text = f"{table}\n### The *rest* of `it`\n{table}"
-    assert Outline(to_html(text, name="Table 1")).values("div", "aria-label") == ["Table 1", "The rest of it"]
 
 
 @pytest.fixture
@@ -227,33 +221,6 @@ def test_pictures_keep_their_bands_and_grids(name: str) -> None:
     assert faint.mean() > 0.01
     assert (few.min(axis=2)[faint] > 246).mean() < 0.1, "what is faint stays darker than white"
     assert tuple(few[0, 0]) == (255, 255, 255), "white stays white"
-
-
-@pytest.mark.parametrize("colour", [*looks.ramp(5)[:2], looks.BLUE])
-def test_faint_bands_are_no_grey(colour: str, tmp_path: Path) -> None:
-    """Of a picture of its own: how wide the bands of the committed ones are depends on what was trained."""
-    fig, axes = figures.sheet(columns=2)
-    x = np.linspace(0, 20, 200)
-    for ax, width in zip(axes.flat, (0.2, 0.4), strict=True):
-        ax.fill_between(x, np.sin(x) - width, np.sin(x) + width, color=colour, alpha=0.15, linewidth=0)
-        ax.plot(x, np.sin(x), color=colour)
-    _, png = figures.save(fig, tmp_path / "p", "")
-    few = np.asarray(shown(png), dtype=int)
-    was = whole(png, few.shape[1::-1])
-    tint = was - was.mean(axis=2, keepdims=True)
-    tinted = (was.min(axis=2) > 150) & (np.ptp(was, axis=2) > 10)
-    assert tinted.mean() > 0.02
-    kept = ((few - few.mean(axis=2, keepdims=True)) * tint).sum(axis=2) > 0.5 * (tint**2).sum(axis=2)
-    assert kept[tinted].mean() > 0.8
-
-
-def test_pictures_lose_their_stamp(tmp_path: Path) -> None:
-    fig, _ = figures.sheet()
-    _, png = figures.save(fig, tmp_path / "p", "a stamp of some words. " * 30)
-    with Image.open(png) as whole:
-        height, stamp = whole.height, int(whole.info[figures.STAMPED])
-    assert stamp > 60
-    assert shown(png).height == round(contents.SHRUNK * (height - stamp))
 
 
 def places(svg: str, kind: str) -> list[float]:

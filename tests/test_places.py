@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.__main__ import COMMANDS, main
+from reproduce.__main__ import main
 
 ROOT = Path(__file__).parent.parent
 NEEDS = {
@@ -35,10 +35,6 @@ def run(words: str, folder: Path, redirected: str = "", **environment: str) -> s
     line = f'exec "{sys.executable}" -m reproduce {words} {redirected}'
     env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     return subprocess.run(["sh", "-c", line], cwd=folder, env=env, capture_output=True, text=True)
-
-
-def test_every_command_is_of_one_kind() -> None:
-    assert {module.NAME for module in COMMANDS} == {*NEEDS, *ANYWHERE}
 
 
 @pytest.mark.parametrize("command", NEEDS.values(), ids=NEEDS)
@@ -95,13 +91,6 @@ def test_signs_that_a_terminal_does_not_have_are_spelled_out(encoding: str) -> N
     assert (done.returncode, done.stderr) == (0, b"")
     minus = "−".encode(encoding, errors="backslashreplace")
     assert minus in done.stdout
-
-
-@pytest.mark.parametrize("width", ["0", "20", "x"])
-def test_any_width_of_a_terminal(width: str, tmp_path: Path) -> None:
-    done = run("list fiarse", tmp_path, COLUMNS=width)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert {"fiarse/", "table7"} <= set(done.stdout.split()) or "fiarse/table7" in done.stdout
 
 
 @pytest.mark.parametrize("home", [None, "/nonexistent", ""])

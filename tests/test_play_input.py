@@ -28,30 +28,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("fedporx", "unknown algorithm 'fedporx'; did you mean fedprox"),
         ("fedprox(nu=1)", "unknown option of fedprox(nu=1) 'nu'; did you mean mu"),
         ("fedprox(mu='high')", "mu is a number at least 0, not 'high'"),
-        ("fedprox(mu=True)", "mu is a number at least 0, not True"),
         ("fedprox(mu=-1)", "mu is a number at least 0, not -1"),
         ("fedprox(lr=0)", "lr is a number above 0, not 0"),
-        ("fedprox(lr=1e999)", "lr is a number above 0, not inf"),
         ("fedprox(mu=__import__('os'))", "options are name=value"),
-        ("fedprox(0.1)", "options are name=value"),
-        ("fedprox(**{})", "options are name=value"),
         ("fedprox(mu=1", "names no algorithm: write NAME"),
-        ("fedprox(participation=3)", "participation is a record, which only Python can give"),
         ("fedagrac(scheme='last')", "scheme is one of 'fedagrac', 'avg', 'first', 'reverse', not 'last'"),
-        ("fedagrac(lam='a')", "lam is a number at least 0, not 'a'"),
         ("os(draws=0)", "draws is a whole number at least 1 and at most 1000000000, not 0"),
         ("fedbuff", "fedbuff cannot run on fedagrac-steps: Asynchronous is a rule of the event clock"),
         ("mine:Slwo", "unknown algorithm of mine.py 'Slwo'; did you mean Slow"),
         ("mine:Plain", "mine:Plain is no algorithm: it must inherit from"),
-        ("mine:FACTOR", "mine:FACTOR is no algorithm"),
         ("mine:Forgotten", "needs @dataclass(frozen=True) above it"),
         ("mine:Picky", "mine:Picky cannot run on fedagrac-steps: I like no problem"),
         ("mine:Slow(steps=1.5)", "steps is a whole number, not 1.5"),
-        ("mine:Slow(word=1)", "word is a word in quotes, not 1"),
         ("mime:Slow", "unknown module 'mime'; did you mean mine"),
         ("broken:A", "broken.py cannot be imported: SyntaxError"),
         ("leaves:A", "leaves.py cannot be imported: SystemExit: 3 (leaves.py, line 1)"),
-        ("aside:A", "aside.py cannot be imported: SystemExit: 3"),
         ("json:A", "json.py has the name of a module that is in use"),
     ],
 )
@@ -60,7 +51,6 @@ def test_a_wrong_algorithm_is_one_line(
 ) -> None:
     (folder / "broken.py").write_text("class A(:\n")
     (folder / "leaves.py").write_text("raise SystemExit(3)\n")
-    (folder / "aside.py").write_text("import leaves\n")
     (folder / "json.py").write_text("class A: pass\n")
     assert main(["play", "fednova", algorithm, "--on", "fedagrac-steps", "--scale", "smoke"]) == 2
     said = capsys.readouterr()
@@ -77,23 +67,15 @@ def test_a_wrong_algorithm_is_one_line(
         ("fednova --on fedacs-statik --scale smoke", "unknown benchmark 'fedacs-statik'; did you mean fedacs-static"),
         ("fednova --on fedacs/nothing --scale smoke", "unknown benchmark 'fedacs/nothing'"),
         ("fednova --on fedacs/image-blobs-static@0 --scale smoke", "after @ comes a number of rounds, here 1 to"),
-        ("fednova --on fedacs/image-blobs-static@9999 --scale smoke", "after @ comes a number of rounds, here 1 to"),
-        ("fednova --on fedacs/image-blobs-static@ --scale smoke", "after @ comes a number of rounds, here 1 to"),
         ("fedavg --on defedavg/gaussian-noniid-n3@5 --scale smoke", "its clock is not that of rounds"),
-        ("fednova --on sessions --scale tiny", "unknown scale 'tiny'"),
         ("fednova --on sessions --scale paper", "sessions is at smoke and reduced scale"),
         ("fednova --on fedagrac/fig1:model=x --scale smoke", "the panel has instance, algorithm"),
-        ("fednova --on fedagrac/fig1:instance=x --scale smoke", "no experiment of the panel has these labels"),
-        ("fednova --on sessions --scale smoke --seeds 4-0", "seeds '4-0': use different numbers"),
         ("fednova --on sessions --scale smoke --seeds 1,1", "seeds '1,1': use different numbers"),
         ("fednova --on sessions --scale smoke --seeds one", "seeds 'one': use whole numbers and ranges"),
         ("fednova --on sessions --scale smoke --tune --tuning-seeds 0", "must not be reported"),
         ("fednova --on sessions --scale smoke --tune --grid 1,x", "grid '1,x': use numbers and commas"),
-        ("fednova --on sessions --scale smoke --tune --grid 1,1", "a grid has different positive numbers"),
         ("fednova --on sessions --scale smoke --tune --grid 0,1", "a grid has different positive numbers"),
-        ("fednova --on sessions --scale smoke --tune --grid 1,nan", "a grid has different positive numbers"),
         ("--on sessions --scale smoke", "name an algorithm and a benchmark"),
-        ("fednova --scale smoke", "name an algorithm and a benchmark"),
         ("fednova --on sessions", "mnist: "),
         ("fednova --on sessions --scale smoke -o /proc/x", "cannot write"),
     ],
@@ -175,10 +157,6 @@ class Pulled(FedProx):
 @dataclass(frozen=True)
 class Mine(FedProx):
     momentum: int = 3
-
-@dataclass(frozen=True)
-class Odd(FedProx):
-    odd: "np.nowhere" = 0.5
 """
 
 
@@ -187,14 +165,8 @@ class Odd(FedProx):
     [
         ("fedavg(momentum=1)", "momentum is a number at least 0 and below 1, not 1"),
         (f"fedavg(lr=1{'0' * 400})", "lr is a number above 0, not 10000"),
-        (f"fedavg(lr=1{'0' * 5000})", "options are name=value"),
         ("fedavg(lr=0.1, lr=0.2)", "lr is given twice"),
-        ("fedagrac(lam=-1)", "lam is a number at least 0, not -1"),
-        (f"os(draws={10**30})", "draws is a whole number at least 1 and at most 1000000000, not 1000"),
         ("own:Pulled(mu=-1)", "mu is a number at least 0, not -1"),
-        ("own:Odd(odd=(1,))", "odd is a number, not (1,)"),
-        ("fedavg(lr=1j)", "lr is a number above 0, not 1j"),
-        ("own:Mine(word='\udcff')", "options are name=value"),
     ],
 )
 def test_a_number_out_of_its_range_is_one_line(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
@@ -20,7 +18,6 @@ from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.report import around, captions, entries, figures
 from reproduce.report.histories import Histories, Source
-from reproduce.report.names import heading, pretty
 
 HALF = 2.484138  # of the 95 % t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
 HALF_OF_TWO = 6.353102  # of two values that are 1 apart: 12.706205 / 2
@@ -113,18 +110,6 @@ class TestCurves:
         with pytest.raises(ValueError, match="err_style"):
             figures.curves(ax, runs(), spread="range")  # type: ignore[arg-type]
 
-    @pytest.mark.parametrize(("spread", "said"), [("band", "bands"), ("bars", "bars")])
-    def test_the_caption_says_what_intervals_are(self, spread: figures.Spread, said: str) -> None:
-        fig, ax = one()
-        figures.curves(ax, runs(), spread=spread)
-        told = captions.caption(artifact(), Histories(runs(), "paper"), fig)
-        assert f"Lines: mean over seeds; {said}: its 95 % t-interval." in told
-
-    def test_order_and_selection(self) -> None:
-        _fig, ax = one()
-        figures.curves(ax, runs(SEVEN), order=("os", "none", "fedavg"), spread="band")
-        assert [line.get_label() for line in ax.get_lines()] == ["OS", "FedAvg"]
-
     def test_a_line_stops_where_a_seed_has_no_value_any_more(self) -> None:
         fig, ax = one()
         frame = runs(("fedavg",))
@@ -171,11 +156,6 @@ class TestCurves:
         (line,) = ax.get_lines()
         assert (line.get_label(), len(line.get_xdata())) == ("FedAvg (diverged)", 0)
         assert not captions.diverged(fig), "there is no mean"
-
-    def test_a_run_that_never_had_a_value_is_named(self) -> None:
-        _fig, ax = one()
-        figures.curves(ax, runs(("fedavg",)).assign(value=np.nan), spread="band")
-        assert [line.get_label() for line in ax.get_lines()] == ["FedAvg (diverged)"]
 
     def test_times_that_differ_between_seeds(self) -> None:
         _fig, ax = one()
@@ -313,18 +293,6 @@ def test_a_logarithmic_axis_has_plain_numbers() -> None:
     assert not list(ax.xaxis.get_minorticklocs())
 
 
-def test_a_logarithmic_axis_without_room_has_powers_of_ten_only() -> None:
-    fig, axes = figures.sheet(1, 4)
-    for ax in axes[0]:
-        ax.plot([1, 5000], [1, 2])
-        figures.plain_log(ax, "x")
-    fig.draw_without_rendering()
-    low, high = axes[0, 0].get_xlim()
-    ticks = [t for t in axes[0, 0].get_xticklabels() if low <= t.get_position()[0] <= high]
-    assert [t.get_text() for t in ticks if t.get_text()] == ["1", "10", "100", "1000"]
-    assert len(ticks) == 12
-
-
 def test_a_line_over_time_has_all_points_that_a_seed_was_evaluated_at() -> None:
     _fig, ax = one()
     rows = [(0, 0.0, 0.0), (0, 1.0, 10.0), (0, 9.0, 90.0), (1, 0.0, 0.0), (1, 2.0, 40.0), (1, 8.0, 160.0)]
@@ -333,26 +301,3 @@ def test_a_line_over_time_has_all_points_that_a_seed_was_evaluated_at() -> None:
     line = ax.get_lines()[0]
     assert list(line.get_xdata()) == [0, 1, 2, 8]
     assert list(line.get_ydata()) == [0, 15, 30, 120]
-
-
-def test_a_figure_needs_a_draw_function(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="p/fig1: a figure needs a draw function"):
-        render(replace(artifact(), draw=None), "smoke", tmp_path)
-
-
-def test_the_users_matplotlibrc_does_not_show() -> None:
-    import matplotlib as mpl
-
-    with mpl.rc_context({"axes.facecolor": "red", "font.size": 30}), figures.style():
-        assert mpl.rcParams["axes.facecolor"] == "white"
-        assert mpl.rcParams["pdf.fonttype"] == 42
-
-
-def test_names_in_print() -> None:
-    assert pretty("ca_fedavg") == "CA-FedAvg"
-    assert pretty("1/64") == "1/64"
-    assert pretty(1.0) == "1"
-    assert pretty("fedavg", {"fedavg": "ours"}) == "ours"
-    assert heading("test_accuracy_percent") == "Test accuracy (%)"
-    assert heading("time_to_target_s") == "Time to target (s)"
-    assert re.match("Label distribution$", heading("label_distribution"))

@@ -132,19 +132,6 @@ class TestMetrics:
         assert [*got["censored"]] == [False, True, True]
         assert set(got["metric"]) == {"time_to_target"}
 
-    def test_a_run_may_be_spoilt_elsewhere(self) -> None:
-        loss = history([3, 2, np.nan, np.nan, np.nan], seed=1, algorithm="a", metric="loss")
-        got = metrics.last(pd.concat([self.frame, loss], ignore_index=True), "accuracy")
-        assert self.values(got) == pytest.approx([80, np.nan, np.nan], nan_ok=True)
-        hole = self.frame.assign(value=self.frame["value"].where(self.frame.index != 3))  # seed 0 of a, still "ok"
-        got = self.values(metrics.last(hole, "accuracy", 2))
-        assert got == pytest.approx([np.nan, 42.5, np.nan], nan_ok=True)
-
-    def test_sub_keys(self) -> None:
-        every = metrics.last(self.frame, "sized", key=None)
-        assert dict(zip(every["key"], every["value"], strict=True)) == {"1/4": 9, "1/64": 6}
-        assert "key" not in metrics.last(self.frame, "sized", key="1/4")
-
     def test_smooth(self) -> None:
         got = metrics.smooth(self.frame, 2)
         assert list(got["value"][:5]) == [10, 30, 45, 50, 70]

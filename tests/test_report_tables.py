@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from table_cells import LAYOUTS, TABLE3, artifact, panel, printed, said, table
+from table_cells import TABLE3, artifact, panel, printed, said, table
 
 from reproduce.report import entries, formats, names, tables
-from reproduce.verdicts.claims import claims_files
 
 
 class TestCells:
@@ -35,11 +34,6 @@ class TestCells:
         lines = ["| a | ours | 92.00 ± 1.00 |", "|  | paper | 92.50 ± 0.16 |", "|  | ours − paper | −0.50 |"]
         assert "\n".join(lines) in text
         assert "- Acc: 1 of 1 compared, mean absolute difference 0.50." in text
-
-    def test_summary_over_cells(self) -> None:
-        cells = pd.DataFrame({"algorithm": ["a", "b", "c"], "metric": "acc", "seed": 0, "value": [1.0, 2.0, 3.0]})
-        got = table(artifact(cells), cells, said("algorithm,metric,value,std\na,acc,1,\nb,acc,5,\nz,acc,5,\n"))
-        assert "Acc: 2 of 3 compared, mean absolute difference 1.50." in got.notes
 
     def test_agreement_is_counted_for_each_data_set_too(self) -> None:
         cells = pd.DataFrame(
@@ -84,21 +78,6 @@ class TestCells:
         row = got.frame.set_index("algorithm").loc["b"]
         assert row["censored"]
         assert np.isnan(row["difference"])
-
-    def test_headings_below_a_column_have_one_order_everywhere(self) -> None:
-        """Also for a data set that the paper does not have, whatever the order of its cells."""
-        cells = pd.DataFrame(
-            {
-                "dataset": ["d", "e", "e"],
-                "algorithm": "a",
-                "metric": ["time", "time", "rounds"],
-                "seed": 0,
-                "value": 1.0,
-            }
-        )
-        paper = said("dataset,algorithm,metric,value,std\nd,a,rounds,1,\nd,a,time,1,\n")
-        got = table(artifact(cells, columns=("dataset", "metric")), cells, paper)
-        assert got.columns == (("d", "rounds"), ("d", "time"), ("e", "rounds"), ("e", "time"))
 
     def test_one_bound_among_the_seeds_makes_the_mean_a_bound(self) -> None:
         cells = pd.DataFrame(
@@ -154,16 +133,6 @@ class TestCells:
             table(artifact(two, columns=("algorithm",)), two)
         assert table(artifact(two, columns=("algorithm",), metrics=("u",)), two).columns == (("a",),)
 
-    def test_a_setting_named_like_a_count(self) -> None:
-        got = table(
-            artifact(None, "defedavg", rows=("distribution", "algorithm"), columns=("dataset", "n")),  # type: ignore[arg-type]
-            printed("defedavg", "table1"),
-            tables.reported("defedavg", "table1"),
-        )
-        assert got.columns[:2] == (("fashion_mnist", "10"), ("fashion_mnist", "20"))
-        assert "n = 80" in formats.markdown(got)
-        assert set(got.frame["seeds"]) == {3}
-
 
 class TestPaper:
     """Against the files of the papers."""
@@ -193,29 +162,6 @@ class TestPaper:
         assert [c[1] for c in got.columns] == ["proposed", "continuous", "previous", "average"] * 2
         assert list(got.frame["dataset"].unique()) == ["mnist", "fashion_mnist", "svhn"]
 
-    def test_a_large_table_is_split_into_sections(self) -> None:
-        got = self.build("table5", printed("dynamic_init", "table5"))
-        assert len(got.body) == 640
-        text = formats.markdown(got)
-        assert re.findall(r"^### (.*)$", text, re.M) == [
-            f"Dataset: {name}" for name in ("MNIST", "Fashion-MNIST", "SVHN", "CIFAR-10", "CIFAR-100")
-        ]
-        assert text.count("| FedACG |") == 20
-
-    def test_what_was_not_run_stays_with_its_reason(self) -> None:
-        cells = printed("dynamic_init", "table3")
-        cells = cells[cells["dataset"] != "svhn"]
-        reason = tables.reasons(
-            (panel("svhn-20", dataset="svhn"),), (("svhn-20", "no results yet on SVHN"),), "reduced"
-        )
-        got = self.build("table3", cells, reason=reason, substitutes=("half the clients",))
-        assert (got.frame["status"] == "not run: no results yet on SVHN").sum() == 128
-        text = formats.markdown(got)
-        assert "| \N{EM DASH} | not run: no results yet on SVHN. |" in text
-        assert sum(line.count("\N{EM DASH}") for line in text.splitlines() if "| ours |" in line) == 128
-        assert sum(": 128 of 128 compared" in note for note in got.notes) == 2
-        assert "Paper scale: half the clients." in text
-
     def test_each_gap_has_its_own_reason(self) -> None:
         panels = (panel("a", dataset="svhn"), panel("b", dataset="fashion_mnist", algorithm="fedacg", model="x"))
         missing = (("a", "no results yet on SVHN"), ("b", "no results yet on Fashion-MNIST"))
@@ -235,13 +181,6 @@ class TestPaper:
             assert text.count(f"\N{EM DASH}{mark} |") == count + 1
         assert len(got.signs) == 3
 
-    def test_a_data_set_of_the_smaller_scale_gets_its_own_rows(self) -> None:
-        cells = printed("dynamic_init", "table3")
-        got = self.build("table3", cells[cells["dataset"] == "mnist"].assign(dataset="digits"))
-        assert [r[0] for r in got.rows if r[0] == "digits"] == ["digits"] * 16
-        assert len(got.body) == 384 + 128
-        assert "Nothing to compare: Accuracy after transition (%)." in got.notes
-
     def test_metrics_as_columns(self) -> None:
         layout = {"rows": ("algorithm",), "columns": ("dataset", "metric")}
         cells = printed("fedacs", "table1")
@@ -254,27 +193,6 @@ class TestPaper:
         assert "| FedAU | ours | n/a |" in text
         assert "Rounds to target ratio printed: in the paper, not measured here." in text
         assert "ours_only" in formats.csv(got)
-
-    def test_columns_of_the_paper_that_follow_from_the_others_may_be_left_out(self) -> None:
-        cells = printed("fedagrac", "table3").drop(columns=["dataset", "layer", "output_shape", "activation"])
-        rows = ("layer_index", "layer", "output_shape")
-        got = self.build("table3", cells, "fedagrac", rows=rows, columns=("metric",))
-        assert got.rows[1] == ("2", "Conv2d", "10x24x24")
-        assert (got.frame["status"] == "run").all()
-
-    def test_printed_lower_bounds(self) -> None:
-        for paper, name, count in (("fedagrac", "table6", 4), ("defedavg", "table1", 3)):
-            found = tables.reported(paper, name)
-            assert found is not None
-            assert found["paper_censored"].sum() == count
-        assert tables.reported("dynamic_init", "fig2") is None
-
-
-def test_a_table_without_any_numbers_says_why() -> None:
-    """Also one whose rows nobody but our cells would name."""
-    made = artifact(pd.DataFrame(), rows=("algorithm", "slice"))
-    text = formats.markdown(tables.build(made, pd.DataFrame(), None, "paper", reason=lambda settings: "no results yet"))
-    assert "not run: no results yet." in text
 
 
 def test_labels_stand_in_the_papers_order() -> None:
@@ -335,21 +253,6 @@ class TestBest:
             e["ours"].bold
             for e in table(artifact(cells, rows=("algorithm",), columns=("dataset",), series="x"), cells).body.values()
         )
-
-    def test_the_sides_of_the_declared_tables_are_those_of_the_claims(self) -> None:
-        """Costs of a machine and counts that shall be zero are no results: nothing is bold there."""
-        sides = {"higher": 1, "lower": -1, "none": 0}
-        found = {}
-        for file in claims_files():
-            for paper, name in (at for at in LAYOUTS if at[0] == file.paper):
-                printed_there = tables.reported(paper, name)
-                assert printed_there is not None
-                for metric in {*printed_there["metric"]} & {*file.metrics}:
-                    found[metric] = entries.better(metric), sides[file.metrics[metric].better]
-        assert {m for m, (here, there) in found.items() if here != there} == {
-            "cpu_time_seconds", "utilization_percent",
-        }  # fmt: skip
-        assert any(here for here, _ in found.values())
 
 
 @pytest.mark.parametrize(("gap", "tint"), [(0.99, 0), (-1.01, 1), (2.01, 2), (-9.0, 2)])

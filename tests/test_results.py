@@ -17,7 +17,6 @@ from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment, Panel, canonical, code, recorded, same
 from reproduce.errors import UserError, say_once
-from reproduce.papers import artifacts
 from reproduce.problem import Quadratic
 from reproduce.runs import due, plan, replayed, results
 from reproduce.runs.plan import Job
@@ -160,14 +159,6 @@ def test_another_precision_is_not_used_if_one_is_asked_for(
     assert results.standing(job()).holds
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1 cut short"])
-def test_a_damaged_file_is_said_to_be_one(stored: Callable[..., results.Standing], content: bytes) -> None:
-    stored(job())
-    Path(job().output).write_bytes(content)
-    found = results.standing(job())
-    assert (found.words, found.usable, len(found.due)) == ("not a complete results file", False, 3)
-
-
 def test_a_damaged_record_of_replays_is_not_used(
     stored: Callable[..., results.Standing], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -175,7 +166,7 @@ def test_a_damaged_record_of_replays_is_not_used(
     stored(job(), runs(job(), source=""))
     head, good = ",".join(replayed.COLUMNS), ",".join(line(job()).values())
     file = replayed.file("smoke")
-    for data in (b"", b"job,result\nfedacs/p,then\n", b"\xff\xfe", b"\0" * 9, head.encode().replace(b"job", b"Job")):
+    for data in (b"", b"job,result\nfedacs/p,then\n"):
         file.write_bytes(data)
         assert results.standing(job()).state == "older"
         with pytest.raises(UserError, match=r"results/smoke/replay.csv: not a record of replays"):
@@ -265,16 +256,3 @@ def test_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert due.budget(["figures/paper/x.png", "tables/paper/y.md"]) == single
     monkeypatch.setenv("REPRODUCE_BUDGET", "0.5")
     assert due.budget([]) == due.budget(["figures/paper/x.png"]) == due.Budget(0.5)
-
-
-@pytest.mark.parametrize("text", ["", "soon", "-1", "nan"])
-def test_a_budget_that_makes_no_sense_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("REPRODUCE_BUDGET", text)
-    with pytest.raises(UserError, match=f"REPRODUCE_BUDGET={text}"):
-        due.budget([])
-
-
-def test_the_record_of_an_artifact_is_the_last_of_its_files() -> None:
-    for artifact in artifacts():
-        *_, cells, record = plan.outputs("paper", artifact.id)
-        assert (cells, record) == (plan.cells_file("paper", artifact.id), cells.replace(".csv", ".json"))

@@ -204,13 +204,6 @@ def test_an_exit_is_a_shorter_network_with_a_head_of_its_own() -> None:
     torch.testing.assert_close(first.forward(One(), layout_of(first).named(part), ids), logits[0], **EXACT)
 
 
-def test_one_exit_after_all_layers_is_the_plain_network() -> None:
-    assert list(SMALL.with_exits((2,)).shapes.items()) == list(SMALL.shapes.items())
-    assert DEEP.cut(1, 0.36).kept(24) == 8, "floor"
-    with pytest.raises(ValueError, match="exits ascend from 1 to the 2 layers"):
-        SMALL.with_exits((1, 3))
-
-
 # --- training ---------------------------------------------------------------------------------------------------------
 
 HERE = Settings(Path("no data is read"), Path("nothing is stored"), "cpu", 1)

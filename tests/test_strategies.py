@@ -30,13 +30,13 @@ def task_of(model: Model, batches: object) -> ClassificationSplit:
     return task
 
 
-def request(task: ClassificationSplit, rule: Rule, steps: np.ndarray = STEPS, **changes: object) -> Train:
+def request(task: ClassificationSplit, rule: Rule, **changes: object) -> Train:
     g = torch.Generator().manual_seed(5)
     start = task.initial()
     shape = (5, task.parameters)
     fields: dict[str, object] = {
         "clients": np.arange(5),
-        "steps": steps,
+        "steps": STEPS,
         "start": start + 0.01 * torch.randn(shape, generator=g, dtype=torch.float64),
         "lr": 0.05,
         "round": 4,
@@ -49,25 +49,13 @@ def request(task: ClassificationSplit, rule: Rule, steps: np.ndarray = STEPS, **
 
 FULL = Rule(mu=0.3, momentum=0.5, decay=0.01, mean_gradient=True, first_gradient="pass_mean")
 CONV = ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
-WIDE = ConvNet(1, 8, (13, 9), (17,), kernel=3, padding=1, dropout=0.3, dropout_at="last")
-SMALL_FILTERS = ConvNet(1, 8, (3, 2), (), kernel=2, dropout=0.2, channel_dropout=0.3)
-LARGE_FILTERS = ConvNet(1, 8, (2, 5), (), kernel=7, padding=4)
 CASES = [
     (CONV, "compiled", FULL),
-    (CONV, "compiled", Rule(decay=0.1)),
-    (WIDE, "compiled", FULL),
-    (SMALL_FILTERS, "compiled", Rule(first_gradient="single")),
-    (LARGE_FILTERS, "compiled", Rule()),
-    (MLP(64, 12, 10), "compiled", FULL),
-    (MLP(64, 70, 10), "compiled", Rule()),
     (Softmax(64, 10), "kernel", FULL),
     (Softmax(64, 10), "stacked", FULL),
-    (MLP(64, 12, 10), "stacked", FULL),
     (MLP(64, 12, 10), "stacked", Rule(decay=0.1)),
     (CONV, "stacked", FULL),
     (CONV, "sequential", FULL),
-    (CONV, "stacked", Rule()),
-    (Softmax(64, 10), "kernel", Rule()),
     (Softmax(64, 10), "kernel", Rule(first_gradient="single")),
     (Softmax(64, 2), "kernel", FULL),
 ]
@@ -75,13 +63,12 @@ CASES = [
 
 @pytest.mark.parametrize(("model", "strategy", "rule"), CASES)
 @pytest.mark.parametrize("batches", [Shuffled(10), Cyclic(10), WithReplacement(10)])
-@pytest.mark.parametrize("steps", [STEPS, np.full(5, 6)])
-def test_strategy_equals_reference(model: Model, strategy: str, rule: Rule, batches: object, steps: np.ndarray) -> None:
-    """Uniform and unequal numbers of steps, short batches, all terms of the rule."""
+def test_strategy_equals_reference(model: Model, strategy: str, rule: Rule, batches: object) -> None:
+    """Unequal numbers of steps, short batches, all terms of the rule."""
     task = task_of(model, batches)
     changes = {} if rule.mu else {"correction": None}
-    expected = Trainer(strategy="reference").train([(task, request(task, rule, steps, **changes))])[0]
-    actual = Trainer(strategy=strategy).train([(task, request(task, rule, steps, **changes))])[0]
+    expected = Trainer(strategy="reference").train([(task, request(task, rule, **changes))])[0]
+    actual = Trainer(strategy=strategy).train([(task, request(task, rule, **changes))])[0]
     for name in ("rows", "mean_gradient", "first_gradient"):
         a, b = getattr(actual, name), getattr(expected, name)
         assert (a is None) == (b is None)
@@ -100,15 +87,6 @@ def test_masks_are_never_forgotten(model: Model) -> None:
     torch.testing.assert_close(Trainer().train(jobs)[0].rows, expected.rows, rtol=0, atol=1e-10)
 
 
-def test_compiled_batches_of_several_pieces() -> None:
-    """46 samples a client in batches of 40: two full pieces of 16 lanes and a half, then a short batch of six."""
-    task = task_of(CONV, Shuffled(40))
-    expected = Trainer(strategy="reference").train([(task, request(task, FULL))])[0]
-    actual = Trainer(strategy="compiled").train([(task, request(task, FULL))])[0]
-    torch.testing.assert_close(actual.rows, expected.rows, rtol=0, atol=1e-10)
-    torch.testing.assert_close(actual.first_gradient, expected.first_gradient, rtol=0, atol=1e-10)
-
-
 def test_large_batches_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch of ten as pieces of three, the last one short, gives the gradient of the whole."""
     monkeypatch.setattr(local, "PIECE", 3)
@@ -118,7 +96,7 @@ def test_large_batches_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.testing.assert_close(actual.rows, expected.rows, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("rule", [Rule(mask="dynamic", amplify=True), Rule(mask="frozen"), Rule()])
+@pytest.mark.parametrize("rule", [Rule(mask="dynamic", amplify=True), Rule()])
 @pytest.mark.parametrize("strategy", ["stacked", "sequential"])
 def test_residual_network_with_masks(rule: Rule, strategy: str) -> None:
     """Static batch normalisation forbids padding: clients with unequal batches must not meet in a stack."""
@@ -131,15 +109,6 @@ def test_residual_network_with_masks(rule: Rule, strategy: str) -> None:
     expected = Trainer(strategy="reference").train([(task, request(task, rule, **changes))])[0]
     actual = Trainer(strategy=strategy).train([(task, request(task, rule, **changes))])[0]
     torch.testing.assert_close(actual.rows, expected.rows, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize(("model", "strategy"), [(Softmax(64, 10), "stacked"), (CONV, "stacked"), (CONV, "sequential")])
-def test_distillation(model: Model, strategy: str) -> None:
-    task = task_of(model, Shuffled(10))
-    teacher = task.initial() * 2
-    jobs = [(task, request(task, Rule(distill=0.7), teacher=teacher))]
-    expected = Trainer(strategy="reference").train(jobs)[0]
-    torch.testing.assert_close(Trainer(strategy=strategy).train(jobs)[0].rows, expected.rows, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("model", [Softmax(64, 10), CONV, MLP(64, 12, 10)])
@@ -156,19 +125,6 @@ def test_runs_of_several_seeds_and_rates_share_a_stack(model: Model) -> None:
     for job, answer in zip(jobs, together, strict=True):
         alone = Trainer(strategy="reference").train([job])[0]
         torch.testing.assert_close(answer.rows, alone.rows, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("model", "strategy"),
-    [(Softmax(64, 10), "kernel"), (CONV, "auto"), (CONV, "stacked")],
-)
-def test_every_client_may_have_its_own_rate(model: Model, strategy: str) -> None:
-    task = task_of(model, Shuffled(10))
-    rates = np.array([0.05, 0.02, 0.1, 0.3, 0.01])
-    together = Trainer(strategy=strategy).train([(task, request(task, Rule(), lr=rates))])[0].rows
-    for row, rate in enumerate(rates):
-        alone = Trainer(strategy="reference").train([(task, request(task, Rule(), lr=float(rate)))])[0].rows
-        torch.testing.assert_close(together[row], alone[row], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("model", [Softmax(64, 10), CONV, MLP(64, 12, 10)])

@@ -11,15 +11,10 @@ import runs
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
-from reproduce.pages.documents import RULES, TEMPLATES, documents, reflow
+from reproduce.pages.documents import RULES, TEMPLATES, documents
 from reproduce.pages.quotes import Cells, apart, beside, lead, share
-from reproduce.papers import PAPERS, artifacts
+from reproduce.papers import artifacts
 from reproduce.papers.coverage import COUNTS, coverage, coverage_table, total
-from reproduce.papers.described import settings_table, short
-from reproduce.papers.fedacs.settings import SMALL_FASHION
-from reproduce.partitions.dirichlet import CappedDirichlet
-from reproduce.partitions.labels import Head
-from reproduce.runs import plan
 from reproduce.verdicts import scoreboard
 
 ROOT = Path(__file__).parent.parent
@@ -80,17 +75,6 @@ def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
     said = capsys.readouterr().err
     why = "results/paper/cells/fedacs_fig1.csv: the column 'metric' is missing; render it again"
     assert f"error: {TEMPLATES}/odd.md: {why}" in said
-
-
-def test_reflow_fills_paragraphs_and_leaves_tables() -> None:
-    long = "word " * 40
-    text = f"# A\n\n{long}\n- {long}\n\n| a | b |\n| --- | --- |\n| {long} | |\n"
-    out = reflow(text)
-    assert max(len(line) for line in out.splitlines() if not line.startswith("|")) <= 124
-    assert out.split() == text.split()
-    assert out.count("| --- | --- |\n") == 1
-    assert "\n  word" in out
-    assert reflow(out) == out
 
 
 # --- the numbers ------------------------------------------------------------------------------------------------------
@@ -163,38 +147,7 @@ def test_links_between_pages_resolve() -> None:
     assert broken == []
 
 
-def test_files_that_pages_name_exist() -> None:
-    named = rf"`((?:{'|'.join(FOLDERS)})/[\w/.-]+\.(?:py|md|yaml|c))`"
-    pages = [f for f in TEXTS if f.suffix == ".md"]
-    assert [
-        (f.name, path) for f in pages for path in re.findall(named, f.read_text()) if not (ROOT / path).exists()
-    ] == []
-
-
-@pytest.mark.parametrize("paper", PAPERS)
-def test_every_paper_has_a_page_with_the_same_parts(paper: str) -> None:
-    parts = {"what-came-out", "algorithms", "settings", "slips", "what-the-paper-leaves-open", "claims"}
-    assert parts <= anchors(ROOT / f"docs/papers/{paper}.md")
-
-
 # --- settings and coverage --------------------------------------------------------------------------------------------
-
-
-def test_settings_are_those_of_the_declarations() -> None:
-    table = settings_table(plan.select("fedacs"), "reduced")
-    assert "| fig6, table1 | fashion_mnist, 3,000 samples | Softmax, 7,850 |" in table
-    seeds = len(SMALL_FASHION.seeds)
-    assert f"| 20 | 32 | Halves, Halves | 0.005; 0.0001 | 60 | {seeds} |" in table
-    assert "Without training: fig1, table2, table3, theory." in table
-    assert short(Head(CappedDirichlet(0.1), 0.5)) == "Head(CappedDirichlet(0.1), 0.5)"
-
-
-@pytest.mark.parametrize("paper", PAPERS)
-@pytest.mark.parametrize("scale", ["paper", "reduced"])
-def test_every_artifact_is_in_the_settings(paper: str, scale: str) -> None:
-    first = [line.removeprefix("| ").split(" | ")[0] for line in settings_table(plan.select(paper), scale).splitlines()]
-    named = {name for text in first for name in text.removeprefix("Without training: ").removesuffix(".").split(", ")}
-    assert {a.name for a in artifacts() if a.paper == paper} <= named
 
 
 def test_coverage() -> None:

@@ -1,4 +1,4 @@
-"""What is said of a figure: one line inside it, a caption of at most `MOST` words, and a note with all the rest."""
+"""What is said of a figure: one line inside it, a short caption, and a note with all the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from reproduce.report.histories import Histories
 
 
-MOST = 60
 MARKS = {
     "dots": "Dots: mean over seeds, with its 95 % t-interval; small dots: seeds.",
     "diverged": "Cross: from here on a seed has no finite value.",

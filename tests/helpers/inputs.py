@@ -23,10 +23,6 @@ PARTITION = ("partition", "fedagrac-steps", "--scale", "smoke")
 PLAY = ("play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke")
 
 
-OTHER = "results/smoke/fedagrac/table1-cnn2.parquet"
-"""Command -> what it writes under the name x."""
-
-
 def nothing(folder: Path) -> None:
     pass
 
@@ -95,65 +91,39 @@ NEVER = "/proc/nothing"
 
 def outputs() -> Iterator[Bad]:
     """Places for `-o` that cannot be written to: said before any training or simulation."""
-    for command, ending in ((TRAIN, ".parquet"), (PARTITION, ".png"), (PARTITION, ".parquet")):
+    for command, ending in ((TRAIN, ".parquet"), (PARTITION, ".png")):
         for name, output, says, prepare in (
             ("a folder", f"there{ending}", "it is a folder; name a file", folder(f"there{ending}")),
             ("under a file", f"there/a{ending}", "name a file in a folder", file("there")),
-            ("deep under a file", f"there/a/b/c{ending}", "name a file in a folder", file("there")),
             ("a name too long", "x" * 300 + ending, "File name too long", nothing),
-            ("a path too long", f"{'d/' * 3000}a{ending}", "File name too long", nothing),
-            ("a loop", f"loop/a{ending}", "name a file in a folder", link("loop", "loop")),
             ("a link to nowhere", f"there/a{ending}", "name a file in a folder", link("there", NEVER)),
             ("not writable", f"{NEVER}{ending}", "name a file in a folder", nothing),
-            ("a folder of the kernel", f"/sys/a{ending}", "name a file in a folder", nothing),
-            ("a pipe", f"pipe{ending}", "it is a device or a pipe", pipe(f"pipe{ending}")),
-            ("a name with NUL", f"a\0b{ending}", "null", nothing),
         ):
             yield Bad(f"-o is {name} ({ending})", (*command, "-o", output), says, prepare)
         yield Bad(f"the disk is full ({ending})", (*command, "-o", f"a{ending}"), "no space left", full=True)
-    yield Bad("-o is too long", (*PLAY, "-o", "x" * 300), "File name too long")
-    for output in ("there/a", NEVER, "loop/a", "/sys/a"):
-        prepare = link("loop", "loop") if output == "loop/a" else file("there")
-        yield Bad("-o cannot be written to", (*PLAY, "-o", output), "cannot write", prepare)
-    yield Bad("-o is empty", (*TRAIN, "-o", ""), "it is a folder")
-    yield Bad("-o is this folder", (*TRAIN, "-o", "."), "it is a folder")
-    yield Bad("-o is the root", (*TRAIN, "-o", "/"), "it is a folder")
-    for output in ("", "a", "a.csv", ".", "/dev/stdout", ".parquet"):
+    for output in ("there/a", NEVER):
+        yield Bad("-o cannot be written to", (*PLAY, "-o", output), "cannot write", file("there"))
+    for output in ("", "."):
+        yield Bad("-o is a folder", (*TRAIN, "-o", output), "it is a folder")
+    for output in ("a", "a.csv", ".parquet"):
         yield Bad("-o is no partition", (*PARTITION, "-o", output), "end its name in .parquet for the partition")
-    for output in ("/dev/stdout", "/dev/stderr", "/dev/null", "/proc/self/fd/1", "Makefile", ".parquet", "a"):
+    for output in ("/dev/stdout", "a"):
         yield Bad("-o is no results file", (*TRAIN, "-o", output), "give a name that ends in .parquet")
-    for output in ("/dev/null", "pipe"):
-        yield Bad(f"-o {output}", (*PLAY, "-o", output), "cannot write", pipe("pipe"))
 
 
 def places() -> Iterator[Bad]:
-    """Folders of the project that cannot be written to."""
-    wanted = {
-        TRAIN: ("results", "results/smoke", "results/smoke/fedagrac"),
-        RENDER: ("tables", "tables/smoke", "results/smoke/cells"),
-        ("report", "--scale", "smoke"): ("report", "report/smoke"),
-    }
-    for command, names in wanted.items():
-        for name in names:
-            yield Bad(f"{name} is a file", command, "cannot write", file(name))
-            yield Bad(f"{name} is a loop", command, "cannot write", link(name, Path(name).name))
-            yield Bad(f"{name} is not writable", command, "cannot write", link(name, NEVER))
-    for command in (TRAIN, RENDER, ("report", "--scale", "smoke")):
+    """Folders and files of the project that cannot be written to."""
+    report = ("report", "--scale", "smoke")
+    for command, name in ((TRAIN, "results/smoke"), (RENDER, "tables/smoke"), (report, "report/smoke")):
+        yield Bad(f"{name} is a file", command, "cannot write", file(name))
+        yield Bad(f"{name} is not writable", command, "cannot write", link(name, NEVER))
         yield Bad("the disk is full", command, "no space left", full=True)
     stem = TABLE.replace("/", "_")
-    for name in (f"tables/smoke/{stem}.{e}" for e in ("md", "csv", "tex")):
+    for name in (f"tables/smoke/{stem}.md", f"results/smoke/cells/{stem}.csv", f"results/smoke/cells/{stem}.json"):
         yield Bad(f"{name} is a folder", RENDER, "it is a folder", folder(name))
-    for name in (f"results/smoke/cells/{stem}.csv", f"results/smoke/cells/{stem}.json"):
-        yield Bad(f"{name} is a folder", RENDER, "it is a folder", folder(name))
-    yield Bad(
-        "the page is a folder", ("report", "--scale", "smoke"), "it is a folder", folder("report/smoke/index.html")
-    )
-    yield Bad(
-        "the record of replays is a folder",
-        ("replay", "--scale", "smoke"),
-        "replay.csv",
-        folder("results/smoke/replay.csv"),
-    )
+    yield Bad("the page is a folder", report, "it is a folder", folder("report/smoke/index.html"))
+    record = folder("results/smoke/replay.csv")
+    yield Bad("the record of replays is a folder", ("replay", "--scale", "smoke"), "replay.csv", record)
     yield Bad("documents where there are none", ("report", "--docs"), "docs/claims.md: No such file")
 
 
@@ -161,116 +131,79 @@ def settings() -> Iterator[Bad]:
     """Variables that make no sense, for commands that read them."""
     readers = TRAIN, ("plan", "fedagrac", "--scale", "smoke"), ("data",)
     numbers = {
-        "THREADS": ("", "0", "-1", "x", "1.5", "1e3", "nan", "1025", "9" * 30, "1:30"),
-        "CHECKPOINT": ("", "x", "-1", "nan", "inf", "-inf", "1e999"),
-        "TO_TARGET": ("", "true", "2"),
-        "DEVICE": ("", "tpu", "CUDA", "cpu "),
-        "PRECISION": ("", "half", "fp16", "tf32"),
+        "THREADS": ("", "0", "-1", "x", "1.5", "1025"),
+        "CHECKPOINT": ("", "x", "-1", "nan", "inf"),
+        "TO_TARGET": ("true", "2"),
+        "DEVICE": ("", "tpu", "CUDA"),
+        "PRECISION": ("", "half", "tf32"),
     }
     for name, values in numbers.items():
         for i, value in enumerate(values):
             yield Bad(f"{name}={value}", readers[i % 3], f"REPRODUCE_{name}=", env={f"REPRODUCE_{name}": value})
-    for i, value in enumerate(
-        ("", "x", "0,x", "0,,1", "0,1,", "1.5", "-1", f"{2**32}", "9" * 40, "0,0", "7,8,7", "0 1")
-    ):
+    for i, value in enumerate(("", "x", "0,,1", "1.5", "-1", f"{2**32}", "7,8,7", "0 1")):
         yield Bad(f"SEEDS={value}", readers[i % 2], "REPRODUCE_SEEDS=", env={"REPRODUCE_SEEDS": value})
-    for value in ("", "x", "-1", "nan", "-inf"):
+    for value in ("", "x", "-1", "nan"):
         yield Bad(f"BUDGET={value}", readers[1], "REPRODUCE_BUDGET=", env={"REPRODUCE_BUDGET": value})
     yield Bad("ISA=avx1024", TRAIN, "did you mean avx512", env={"REPRODUCE_ISA": "avx1024"})
     yield Bad("CC with an open quote", TRAIN, "CC=", env={"CC": "'gcc"})
     for name in ("STORE", "DATA"):
-        for command in readers:
-            for what, value, prepare in (
-                ("a file", "there", file("there")),
-                ("a loop", "there", link("there", "there")),
-                ("empty", "", nothing),
-                ("under a file", "there/store", file("there")),
-                ("a name too long", "x" * 300, nothing),
-                ("a device", "/dev/null", nothing),
-            ):
-                variable = f"REPRODUCE_{name}"
-                yield Bad(f"{name} is {what}", command, f"{variable}=", prepare, {variable: value})
+        variable = f"REPRODUCE_{name}"
+        for what, value in (("a file", "there"), ("empty", ""), ("under a file", "there/store")):
+            yield Bad(f"{name} is {what}", TRAIN, f"{variable}=", file("there"), {variable: value})
     yield Bad("STORE is not writable", TRAIN, "cannot write", env={"REPRODUCE_STORE": NEVER})
 
 
 def names() -> Iterator[Bad]:
     """Names that are not there, everywhere where a name is asked for; the near ones are suggested."""
-    slots: tuple[tuple[tuple[str, ...], str, str], ...] = (
-        (("list", "--scale", "{}"), "scale", "papre"),
-        (("plan", "fedagrac", "--scale", "{}"), "scale", "smok"),
-        (("train", "--scale", "{}", "fedagrac", JOB), "scale", "smke"),
-        (("replay", "--scale", "{}"), "scale", "papr"),
-        (("render", "--scale", "{}", TABLE), "scale", "smoek"),
-        (("verify", "--scale", "{}"), "scale", "paperr"),
-        (("report", "--scale", "{}"), "scale", "Smoke"),
-        (("plan", "{}"), "", "fedasc"),
-        (("replay", "--scale", "smoke", "{}"), "", "dynamic-init"),
-        (("train", "--scale", "smoke", "{}", JOB), "paper", "fedagarc"),
-        (("train", "--scale", "smoke", "fedagrac", "{}"), "job", "table1lr"),
-        (("render", "--scale", "smoke", "{}"), "", "fedagrac/tabel1"),
-        (("data", "get", "{}"), "data set", "mnits"),
-        (("play", "fednova", "--on", "{}", "--scale", "smoke"), "", "fedagrac-stesp"),
-        (("play", "fednova", "--on", "fedagrac-steps", "--scale", "{}"), "scale", "smkoe"),
-        (("partition", "{}"), "", "fedagrac-stesp"),
-        (("partition", "fedagrac-steps", "--scale", "{}"), "scale", "smkoe"),
-        (("{}",), "command", "trian"),
+    slots: tuple[tuple[tuple[str, ...], str], ...] = (
+        (("list", "--scale", "{}"), "papre"),
+        (("plan", "fedagrac", "--scale", "{}"), "smok"),
+        (("train", "--scale", "{}", "fedagrac", JOB), "smke"),
+        (("replay", "--scale", "{}"), "papr"),
+        (("render", "--scale", "{}", TABLE), "smoek"),
+        (("verify", "--scale", "{}"), "paperr"),
+        (("report", "--scale", "{}"), "Smoke"),
+        (("plan", "{}"), "fedasc"),
+        (("replay", "--scale", "smoke", "{}"), "dynamic-init"),
+        (("train", "--scale", "smoke", "{}", JOB), "fedagarc"),
+        (("train", "--scale", "smoke", "fedagrac", "{}"), "table1lr"),
+        (("render", "--scale", "smoke", "{}"), "fedagrac/tabel1"),
+        (("data", "get", "{}"), "mnits"),
+        (("play", "fednova", "--on", "{}", "--scale", "smoke"), "fedagrac-stesp"),
+        (("play", "fednova", "--on", "fedagrac-steps", "--scale", "{}"), "smkoe"),
+        (("partition", "{}"), "fedagrac-stesp"),
+        (("partition", "fedagrac-steps", "--scale", "{}"), "smkoe"),
+        (("{}",), "trian"),
     )
-    others = ("", "..", "../../etc/passwd", "fedagrac/../fedagrac/table1", "two\nlines", "ü", "x" * 5000, "a\0b", "*")
-    for command, kind, typo in slots:
+    for command, typo in slots:
         yield Bad("a typo", tuple(w.format(typo) for w in command), "did you mean")
-        for other in others:
-            yield Bad(f"unknown name {other[:30]}", tuple(w.format(other) for w in command), f"unknown {kind}")
-
-
-def numbers() -> Iterator[Bad]:
-    """Numbers out of range, and words that are none."""
-    for value in ("-1", f"{2**32}", "x", "1.5"):
-        yield Bad(f"--seed {value}", (*PARTITION, f"--seed={value}"), "--seed")
-    for options in ("mu=[1]", "mu={}", "mu={1: [2]}", "mu=(1, [2])", "mu=nan", "mu=1e999", "1", "**{}"):
-        words = (PLAY[0], f"fedprox({options})", *PLAY[2:])
-        yield Bad(f"fedprox({options})", words, "is a number" if "999" in options else "options are name=value")
-    for option, value in (("rounds", "0"), ("rounds", "-3"), ("rounds", "x"), ("minutes", "0"), ("minutes", "-1"),
-                          ("minutes", "nan"), ("minutes", "soon")):  # fmt: skip
-        yield Bad(f"--{option} {value}", ("replay", "--scale", "smoke", f"--{option}={value}"), option.rstrip("s"))
+    for other in ("", "../../etc/passwd", "two\nlines", "ü", "a\0b"):
+        yield Bad(f"unknown name {other}", ("render", "--scale", "smoke", other), "unknown ")
 
 
 def arguments() -> Iterator[Bad]:
-    """Words that are missing, too many, or unknown."""
+    """Numbers out of range; words that are missing, too many, or unknown."""
+    for value in ("-1", f"{2**32}", "x"):
+        yield Bad(f"--seed {value}", (*PARTITION, f"--seed={value}"), "--seed")
+    for option, value in (("rounds", "0"), ("rounds", "x"), ("minutes", "-1"), ("minutes", "nan")):
+        yield Bad(f"--{option} {value}", ("replay", "--scale", "smoke", f"--{option}={value}"), option.rstrip("s"))
     for command in (
-        ("--json",), ("--scale",), ("list", "--scale"), ("list", "more"), ("plan", "fedagrac", "more"),
-        ("plan", "--calibrate"), ("data", "fetch", "mnist"), ("data", "get"), ("train", "--scale", "smoke"),
-        ("train",), ("train", "--scale", "smoke", "fedagrac"), (*TRAIN, "-o"), (*TRAIN, "--threads", "2"),
-        ("render",), ("render", "--scale", "smoke"), ("render", "--scale", "smoke", TABLE, "more"),
-        ("verify", "--scale", "smoke", "--jsn"), ("report", "--scale", "smoke", "--docs", "--open"), ("partition",),
+        ("--scale",), ("list", "more"), ("data", "get"), ("train",), ("train", "--scale", "smoke", "fedagrac"),
+        (*TRAIN, "-o"), (*TRAIN, "--threads", "2"), ("render", "--scale", "smoke"), ("partition",),
+        ("verify", "--scale", "smoke", "--jsn"),
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
-    for asked in ("--list", "--matrix", "--all"):
-        yield Bad("no alias is at paper scale", ("play", asked, "--scale", "paper"), "name a panel, --on PAPER/PANEL")
+    yield Bad("no alias is at paper scale", ("play", "--list", "--scale", "paper"), "name a panel, --on PAPER/PANEL")
     yield Bad("no `get`", ("data", "mnist"), "`data get mnist` fetches")
-    yield Bad("`get` misspelt", ("data", "gett", "mnist"), "`data get mnist` fetches")
-    yield Bad("neither `get` nor a data set", ("data", "gett"), "`data get NAME` fetches")
-    yield Bad("not Parquet", (*TRAIN, "-o", "x.csv"), ".parquet")
-    yield Bad("a folder for a name", (*PLAY, "-o", "."), "is a folder")
     yield Bad("an algorithm as a benchmark", ("play", "--on", "sessions", "fedprox"), "name it before --on")
     yield Bad("rounds of an alias", ("play", "fednova", "--on", "fedagrac-steps@3"), "fedagrac/fig5-cnn2-10@20")
-    yield Bad(
-        "no results at all",
-        ("report", "--scale", "paper"),
-        "nothing of paper was run here yet: `snakemake paper --cores 2`",
-    )
-    yield Bad("panels of nobody", ("play", "--panels", "fedax"), "fedacs")
+    nothing_run = "nothing of paper was run here yet: `snakemake paper --cores 2`"
+    yield Bad("no results at all", ("report", "--scale", "paper"), nothing_run)
     yield Bad("an embedded set", ("data", "get", "digits"), "nothing to get")
     yield Bad("an algorithm's partition", ("partition", "fedprox"), "fedprox is an algorithm, not a benchmark")
     yield Bad("nothing to split", ("partition", "fedacs/fig7-static"), "there are no data to split")
-    yield Bad(
-        "a set that is missing",
-        ("partition", "fedacs/mnist-static", "--scale", "paper"),
-        "data set mnist: there is no ",
-    )
-    yield Bad("data that is nowhere", ("train", "--scale", "reduced", "fedacs", "image-blobs"), "unknown job")
-    yield Bad(
-        "the set is missing", ("train", "--scale", "paper", "fedagrac", "fig4-lr-async--fedagrac"), "data set a9a"
-    )
+    absent = ("train", "--scale", "paper", "fedagrac", "fig4-lr-async--fedagrac")
+    yield Bad("the set is missing", absent, "data set a9a")
 
 
-ROWS = tuple(row for rows in (outputs, places, settings, names, numbers, arguments) for row in rows())
+ROWS = tuple(row for rows in (outputs, places, settings, names, arguments) for row in rows())
