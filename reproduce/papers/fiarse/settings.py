@@ -67,10 +67,11 @@ class SubmodelScale:
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
-def images(data: Any, model: Model, clients: int, batch: int, **options: Any) -> Classification:
-    """Test sets of the clients' own, mini-batches in a fixed order, and one split for all seeds."""
+def images(data: Any, model: Model, clients: int, batch: int, split: int | None = 0, **options: Any) -> Classification:
+    """Test sets of the clients' own, mini-batches in a fixed order. split: the seed of one split for all runs, as in
+    the published code; None: each run has its own."""
     common: dict[str, Any] = {"weights": "uniform", "test_partition": True}
-    return Classification(data, model, BalancedDirichlet(0.3), clients, Fixed(batch), **common, **options)
+    return Classification(data, model, BalancedDirichlet(0.3, split), clients, Fixed(batch), **common, **options)
 
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
@@ -116,8 +117,8 @@ IMAGE_BLOBS = SubmodelSetting(
 SMALL_CIFAR10 = replace(
     FASHION_MNIST,
     problem=images(
-        "cifar10", replace(RESNET10N, channels=3), 40, 20, mean=MEAN, std=STD, train_samples=8000, test_samples=2000,
-        evaluation_batch=10,
+        "cifar10", replace(RESNET10N, channels=3), 40, 20, split=None, mean=MEAN, std=STD,
+        train_samples=8000, test_samples=2000, evaluation_batch=10,
     ),
     substitute="a residual network of four blocks for ResNet-18, fewer images of CIFAR-10: 308,826 parameters, 8,000 "
     "training and 2,000 test images; fewer clients and rounds: 40 clients, 60 rounds of 2 epochs, no augmentation",
