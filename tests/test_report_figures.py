@@ -248,14 +248,14 @@ def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch
     made = artifact(stamp="Bands: 5 % & more.", notes=("A remark.",))
     files = render(made, "reduced", tmp_path, NO_RESULTS)
     whole = "Lines: mean over seeds; bands: its 95 % t-interval. Bands: 5 % & more."
-    assert saved["pdf"] == ["Not run, no results yet: c.", "Reduced scale, the same as at paper scale"]
+    assert saved["pdf"] == ["Not run: c.", "Reduced scale, the same as at paper scale"]
     assert saved["png"][:2] == saved["pdf"]
     assert saved["png"][2] == whole
     text, tex = (file.read_text() for file in files[3:])
     caption, *notes = text.splitlines()
     assert caption == f"A figure. Reduced scale; the same as at paper scale. {whole}"
     assert r"Bands: 5 \% \& more." in tex
-    said = ["A remark.", "Not run, no results yet: c.", "The paper prints no numbers for this figure."]
+    said = ["A remark.", "Not run: c.", "The paper prints no numbers for this figure."]
     assert notes == said
 
 
@@ -275,7 +275,7 @@ def test_a_figure_without_any_results_says_so(tmp_path: Path) -> None:
     panel = Panel("c", (Experiment({}, Nothing(), None, None, Unplayed()),), (0,))
     files = render(artifact(panels=lambda scale: (panel,)), "smoke", tmp_path, NO_RESULTS)
     said = files[3].read_text()
-    assert said.count("Not run, no results yet: A figure.") == 1
+    assert said.count("Not run: A figure.") == 1
     assert "Lines" not in said, "no word of marks where there are none"
     assert "other settings" not in said
     assert files[2].stat().st_size > 1000

@@ -102,7 +102,7 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     picture = Curves(("model", "step_async"), "{model}, {step_async}", only={"point": (None,)})
     fig = drawing.draw(replace(artifact(picture), panels=lambda scale: others), partial, pd.DataFrame())
     (said,) = around.texts(fig, "absent")
-    assert " ".join(said.split()) == "Not run, later: LR, equal. Not run, no results yet: LR, unequal (FedNova)."
+    assert " ".join(said.split()) == "Not run, later: LR, equal. Not run: LR, unequal (FedNova)."
     assert fig.get_label() == "3 of 4 panels"
     fig = drawing.draw(artifact(replace(picture, order=("fedavg",))), found, pd.DataFrame())
     assert not around.texts(fig, "absent")

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 
 def absent(fig: Figure, reasons: Sequence[tuple[str, str]]) -> None:
-    """A line of text below the panels for those that were not run: (title, reason) each."""
+    """A line of text below the panels for those that were not run: (title, reason) each. That there are no results is
+    no reason."""
     if reasons:
         together: dict[str, list[str]] = {}
         for title, why in reasons:
-            together.setdefault(why, []).append(title)
-        below(fig, " ".join(f"Not run, {why}: {'; '.join(titles)}." for why, titles in together.items()))
+            together.setdefault("" if why.startswith("no results yet") else f", {why}", []).append(title)
+        below(fig, " ".join(f"Not run{why}: {'; '.join(titles)}." for why, titles in together.items()))
 
 
 def below(fig: Figure, text: str) -> None:
