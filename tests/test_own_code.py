@@ -11,6 +11,7 @@ from pathlib import Path
 
 import own_habits
 import pytest
+import torch
 from runs import run
 
 from reproduce.declare import closure
@@ -87,6 +88,15 @@ def test_an_algorithm_that_is_another_to_the_last_digit_is_named() -> None:
     match.train()
     assert [(own.text, other.text) for own, other in match.twins()] == [("habits:FedÄλ", "fedavg")]
     assert any("habits:FedÄλ gives the numbers of fedavg" in note for note in shown.notes(match))
+
+
+def test_settings_that_a_module_changes_are_put_back(folder: Path) -> None:
+    before = models("Same")
+    code = "import torch\nfrom reproduce.algorithms.base import FedAvg\ntorch.set_default_dtype(torch.float64)\n"
+    (folder / "setting.py").write_text(f"{code}class A(FedAvg): pass\n")
+    parse("setting:A")
+    assert models("Same") == before
+    assert torch.get_default_dtype() == torch.float32
 
 
 # --- processes --------------------------------------------------------------------------------------------------------

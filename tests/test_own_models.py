@@ -112,7 +112,7 @@ def test_what_is_wrong_is_said_in_one_line(name: str) -> None:
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize("name", ["residual", "a random mask", "noise"])
+@pytest.mark.parametrize("name", ["residual", "a random mask", "noise", "BN(4, momentum=None)"])
 def test_a_seed_gives_the_same_numbers_alone_and_in_company(name: str) -> None:
     """Seed 1 by itself, and beside seed 0, of which the random constants are others."""
     e = experiment(network(name))

@@ -17,12 +17,12 @@ from test_userdata import folder, library, pictures, saved, table
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
-from reproduce.models.declared import MLP, Softmax
+from reproduce.models.declared import MLP, ConvNet, Softmax
 from reproduce.models.network import Network
-from reproduce.partitions.dirichlet import CappedDirichlet
+from reproduce.partitions.dirichlet import CappedDirichlet, DirichletClass
 from reproduce.partitions.labels import Shards
 from reproduce.play import owndata, play, specs
-from reproduce.play.owndata import benchmarks
+from reproduce.play.owndata import benchmarks, parse
 from reproduce.report.histories import Source, load
 
 __all__ = ["folder"]
@@ -189,11 +189,29 @@ def test_a_module_of_ones_own_is_trained_and_changed(photos: Path, capsys: pytes
     assert "has 2 outputs for the 3 classes" in capsys.readouterr().err
 
 
+def test_without_a_network_it_fits_the_samples(photos: Path) -> None:
+    table().drop(columns="who").to_csv("mine.csv", index=False)
+    saved(photos / "wide", *pictures(3, 10, (6, 8)))
+    models = [benchmarks([], "smoke", data=d)[0].template.problem.model for d in ("my photos", "mine.csv", "wide")]
+    assert models == [
+        ConvNet(1, 8, (16, 32), (64,), 3, kernel=3, padding=1), Softmax(4, 3), Softmax(3 * 6 * 8, 3)
+    ]  # fmt: skip
+
+
+def test_partitions_are_written_as_records() -> None:
+    assert parse("Dirichlet(0.3)") == parse("DirichletClass(alpha=0.3)") == DirichletClass(0.3)
+    assert parse("CappedDirichlet(1, data_seed=None)") == CappedDirichlet(1.0, None)
+    assert parse("Shards") == Shards(2)
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
         (["--data", "my photos", "--partition", "Diri(0.3)"], "unknown partition 'Diri'; did you mean Dirichlet"),
         (["--data", "my photos", "--partition", "Dirichlet"], r"Dirichlet: give alpha, Dirichlet\(alpha=...\)"),
+        (["--data", "my photos", "--partition", "Dirichlet(a())"], "options are name=value"),
+        (["--data", "my photos", "--partition", "Dirichlet(0.1, 2, 3)"], "options are name=value"),
+        (["--data", "my photos", "--partition", "Dirichlet('x')"], "alpha is a number above 0 .*, not 'x'"),
         (
             ["--data", "my photos", "--partition", "Dirichlet(-1)"],
             "alpha is a number above 0 .*, not -1",
@@ -207,12 +225,14 @@ def test_a_module_of_ones_own_is_trained_and_changed(photos: Path, capsys: pytes
             "no partition among 20 clients .*at least 10 samples each",
         ),
         (["--data", "my photos", "--clients", "2", "--partition", "ClassPerClient"], "2 clients cannot hold 3 classes"),
+        (["--data", "their photos"], "their photos is not there: name a folder or a file"),
         (
             ["--data", "my photos", "--on", "sessions"],
             "sessions with my photos cannot be: .*; name a network",
         ),
         (["--data", "my photos", "--model", "Net"], "'Net' names no network: write module:Class"),
         (["--model", "my_file:Net"], "own goes with --data FOLDER or --on BENCHMARK"),
+        (["--data", "my photos", "--epochs", "0"], "--epochs is a number above 0, not 0.0"),
         (["--on", "virtual-time", "--epochs", "0.5"], "the event clock counts steps"),
         (["--on", "sessions", "--by-client"], "sessions with by client cannot be: clients are told apart where"),
         (["--on", "fedacs-static", "--partition", "column:who"], "is one of your own data: name them with --data"),
