@@ -15,6 +15,9 @@ from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.runs import job as train
 from reproduce.runs import provenance
+from reproduce.store import reading
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
@@ -208,3 +211,19 @@ def test_a_repository_without_a_commit_is_unknown(tmp_path: Path, monkeypatch: p
     (tmp_path / "package").mkdir()
     git(tmp_path, "init", "-q")
     assert commit_of(tmp_path / "package", monkeypatch) == "unknown"
+
+
+@pytest.mark.slow
+def test_every_commit_that_a_committed_result_names_is_in_the_history() -> None:
+    def history(*asked: str) -> str:
+        return subprocess.run(["git", "-C", ROOT, *asked], capture_output=True, text=True, check=True).stdout
+
+    try:
+        if history("rev-parse", "--is-shallow-repository").strip() == "true":
+            pytest.skip("the history is not here: git fetch --unshallow")
+        known = {commit[:12] for commit in history("rev-list", "HEAD").split()}
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no repository of git")
+    files = [file for scale in ("paper", "reduced") for file in (ROOT / "results" / scale).rglob("*.parquet")]
+    named = {str(run.training["git"]) for file in files for run in reading.result(file)[1]}
+    assert not named - known
