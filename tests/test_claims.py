@@ -19,14 +19,13 @@ from scipy import stats
 from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
-from reproduce.pages import documents
+from reproduce.pages import by_claim
 from reproduce.papers import artifacts
 from reproduce.report.names import canonical
 from reproduce.store.reading import cells
 from reproduce.verdicts import scope, words
 from reproduce.verdicts.checks import form_of, listed, merged, parts, uses
 from reproduce.verdicts.claims import ClaimsFile, claims_files, load_claims
-from reproduce.verdicts.scope import CHECK
 from reproduce.verdicts.scoreboard import scoreboard, to_json
 
 # --- the grammar ------------------------------------------------------------------------------------------------------
@@ -275,14 +274,10 @@ def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> N
         assert ("look 2: 97.5 % intervals" in words.basis(found)) == bool(looks)
 
 
-def test_claims_as_a_list(tmp_path: Path) -> None:
-    one, two, three = toy_board(tmp_path)
+def test_what_stands_under_a_verdict(tmp_path: Path) -> None:
+    one, _, three = toy_board(tmp_path)
+    beside = "size −4 of the printed, fails on the paper's own numbers"
+    assert by_claim.told(one) == f"holds<br>1, closed form or simulation, {beside}"
     rerun = replace(one, rests_on="stand-in data", settings=4, seeds=(3, 10), look=2)
-    boards = {"paper": [one, two, three], "reduced": [rerun, replace(two, rests_on=CHECK), three]}
-    head, _, *lines = documents.claims_list("toy", boards).splitlines()
-    assert head == "| claim | paper scale | reduced scale |"
-    said = f"{one.statement} `one` (closed form or simulation, fails on the paper's own numbers)"
-    size = "size −4 of the printed"
-    assert lines[0] == f"| {said} | holds<br>1, {size} | holds<br>4×3–10, look 2, {size} |"
-    assert lines[1].endswith("| fails<br>1 | fails<br>1 |"), "checks come last"
-    assert "Not run at either scale: 1 claim." in lines[2:]
+    assert by_claim.told(rerun) == f"holds<br>4×3–10, look 2, {beside}"
+    assert by_claim.told(three) == "not run"

@@ -10,6 +10,7 @@ from reproduce.pages.short import about
 from reproduce.runs import plan, results
 from reproduce.text import duration, markdown
 from reproduce.verdicts import words
+from reproduce.verdicts.scope import EMPIRICAL
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import JUDGED
 
@@ -51,8 +52,18 @@ def _part(scale: str, artifact: str, verdicts: Sequence[Verdict]) -> str:
     show = f"`reproduce verify {artifact}{at}`"
     file = f"[{cells}](../../{cells})" if Path(cells).is_file() else "no numbers yet"
     head = f"### {artifact}, {scale} scale\n\n{anew}\\\n{show}: {file}\n"
-    rows = [[f"{v.statement} `{v.name}`", *_numbers(v), v.verdict] for v in verdicts]
+    rows = [[f"{v.statement} `{v.name}`", *_numbers(v), told(v)] for v in verdicts]
     return f"{head}\n{markdown(('claim', 'printed', 'ours', 'verdict'), rows)}\n"
+
+
+def told(v: Verdict) -> str:
+    """A verdict, and under it settings×seeds and what else to know of it: "64×3–10, look 2, one split"."""
+    if v.verdict not in JUDGED:
+        return v.verdict
+    seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
+    odd = [f"look {v.look}"] * (v.look > 1) + ["one split"] * v.one_split + ["median"] * (v.quantity == "median")
+    rests = [v.rests_on] * (v.rests_on not in EMPIRICAL)
+    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *odd, *rests, *words.beside_print(v)])
 
 
 def _numbers(v: Verdict) -> list[str]:

@@ -2,7 +2,7 @@
 in README.
 
 A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers. A
-paper's page goes on with tables of its agreement with the print, of its open choices and of its claims.
+paper's page goes on with tables of its agreement with the print and of its open choices.
 `reproduce report --docs` writes them, and a test compares. So no sentence keeps an old number or verdict.
 """
 
@@ -12,7 +12,6 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +23,8 @@ from reproduce.pages.quotes import FUNCTIONS, filled
 from reproduce.pages.short import SIDES, about, first_table, short
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
-from reproduce.text import counted, markdown
-from reproduce.verdicts import words
-from reproduce.verdicts.scope import CHECK, EMPIRICAL, GENUINE, STAND_IN
+from reproduce.text import markdown
+from reproduce.verdicts.scope import GENUINE, STAND_IN
 from reproduce.verdicts.scoreboard import claims, scoreboard
 from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
 
@@ -53,7 +51,7 @@ def documents() -> tuple[dict[Path, str], list[str]]:
             if template.name == "README.md":
                 found[README] = _readme(text, boards)
             else:
-                tables = _tables(template.stem, boards) if template.stem in PAPERS else ""
+                tables = _tables(template.stem) if template.stem in PAPERS else ""
                 found[Path("docs/papers", template.name)] = text + tables
         except UserError as error:
             failed.append(f"{template}: {error}")
@@ -70,54 +68,18 @@ def rendered(template: Path, **more: Any) -> str:
 def _in_short(boards: Boards, paper: str) -> str:
     said = {scale: short(paper, scale, board) for scale, board in boards.items()}
     answers = [f"**At {scale} scale: {one.word}.** {one}" for scale, one in said.items()]
-    return "\n\n".join([f"**{said['paper'].question}**", *answers])
+    return "\n\n".join([f"**{said['paper'].question}**", *answers, "Its [claims, one by one](claims.md)."])
 
 
-def _tables(paper: str, boards: Boards) -> str:
+def _tables(paper: str) -> str:
     """What every paper's page ends with."""
     register = choices.register(paper)
     beside = "\n\n".join(filter(None, [agreement.section(paper), explained.section(register)]))
     parts = [
         ("Beside the printed numbers", beside),
         ("What the paper leaves open", choices.section(register)),
-        ("Claims", claims_list(paper, boards)),
     ]
     return "".join(f"\n## {head}\n\n{text}\n" for head, text in parts if text)
-
-
-def claims_list(paper: str, boards: Boards) -> str:
-    """Markdown: what is judged of a paper's claims, with the verdict at each scale; of the checks those that fail."""
-    rows = [row for row in zip(*boards.values(), strict=True) if row[0].paper == paper]
-    checks = [row for row in rows if CHECK in {v.rests_on for v in row}]
-    claims = [row for row in rows if row not in checks]
-    asked = [row for row in claims if any(v.verdict in JUDGED for v in row)]
-    odd = [row for row in checks if any(v.verdict not in (*SIDES["holds"], "not run") for v in row)]
-    said = [f"Not run at either scale: {counted(len(claims) - len(asked), 'claim')}."] * (len(claims) > len(asked))
-    said += [
-        f"Of {counted(len(checks), 'check')}, true or false whatever is trained, {len(odd)} fail at a scale."
-    ] * bool(checks)
-    table = markdown(("claim", *(f"{scale} scale" for scale in boards)), map(_line, [*asked, *odd]))
-    return "\n".join([table, "", *said])
-
-
-def _line(row: Sequence[Verdict]) -> list[str]:
-    """What a claim says, its name, what it rests on if not on training data, where it was read, its verdicts."""
-    apart = {v.rests_on: None for v in row if v.rests_on not in ("", *EMPIRICAL)}
-    beside = words.beside_print(replace(row[0], size=None, windows=""))
-    said = ", ".join([*apart, *(beside if CHECK not in apart else [])])
-    return [f"{row[0].statement} `{row[0].name}`" + f" ({said})" * bool(said), *map(_cell, row)]
-
-
-def _cell(v: Verdict) -> str:
-    """A verdict, and under it settings×seeds, the look, whether of one split, and what it is beside the print:
-    "64×3–10, look 2, one split"."""
-    if v.verdict not in JUDGED:
-        return "–"
-    seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
-    beside = words.beside_print(replace(v, source="sentence", paper_numbers="na")) if v.rests_on != CHECK else []
-    look, median = [f"look {v.look}"] * (v.look > 1), ["median"] * (v.quantity == "median")
-    split = ["one split"] * v.one_split
-    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *look, *split, *median, *beside])
 
 
 def _readme(results: str, boards: Boards) -> str:
