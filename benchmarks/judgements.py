@@ -14,7 +14,7 @@ import yaml
 
 from reproduce.errors import UserError
 from reproduce.files import read_yaml, write_text
-from reproduce.pages.reread import text_as
+from reproduce.pages.quotes import text_as
 from reproduce.report.metrics import Reading
 from reproduce.store import seal
 from reproduce.text import markdown

@@ -145,7 +145,7 @@ def pages(app: Any, exception: Exception | None) -> None:
 def vector(site: Path, artifact: Any, png: Path) -> str:
     """Draw a figure again from the committed results, as SVG into the site, if it is not there or older than its PNG;
     its address as seen from a report page."""
-    from reproduce.pages.reread import stored
+    from reproduce.pages.quotes import stored
     from reproduce.report import drawing, figures, metrics
 
     scale, file = png.parent.name, site / png.with_suffix(".svg")

@@ -10,8 +10,7 @@ import yaml
 
 from reproduce.errors import UserError
 from reproduce.pages.choices import QUESTIONS, Register, register, section
-from reproduce.pages.quotes import cells, lead, played
-from reproduce.pages.reread import reread
+from reproduce.pages.quotes import cells, lead, played, reread
 from reproduce.papers import PAPERS
 
 ROOT = Path(__file__).parent.parent

@@ -19,7 +19,7 @@ from scipy import stats
 from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
-from reproduce.pages import by_claim
+from reproduce.pages import documents
 from reproduce.papers import artifacts
 from reproduce.report.names import canonical
 from reproduce.store.reading import cells
@@ -277,7 +277,7 @@ def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> N
 def test_what_stands_under_a_verdict(tmp_path: Path) -> None:
     one, _, three = toy_board(tmp_path)
     beside = "size −4 of the printed, fails on the paper's own numbers"
-    assert by_claim.told(one) == f"holds<br>1, closed form or simulation, {beside}"
+    assert documents.told(one) == f"holds<br>1, closed form or simulation, {beside}"
     rerun = replace(one, rests_on="stand-in data", settings=4, seeds=(3, 10), look=2)
-    assert by_claim.told(rerun) == f"holds<br>4×3–10, look 2, {beside}"
-    assert by_claim.told(three) == "not run"
+    assert documents.told(rerun) == f"holds<br>4×3–10, look 2, {beside}"
+    assert documents.told(three) == "not run"

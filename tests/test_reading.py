@@ -11,12 +11,10 @@ from typing import Any
 import inputs_damage
 import pyarrow as pa
 import pytest
-import runs
 from pyarrow import parquet
 
 from reproduce.__main__ import main
-from reproduce.errors import UserError, say_once
-from reproduce.report.histories import Source, load
+from reproduce.errors import say_once
 from reproduce.runs import due, plan, results
 from reproduce.store import reading, seal
 
@@ -47,30 +45,6 @@ def raw(path: Path, note: Any, table: pa.Table) -> None:
     parquet.write_table(table.replace_schema_metadata({b"provenance": said, b"seal": seal.of_note(said)}), path)
 
 
-ROWS: dict[str, Callable[[pa.Table], pa.Table]] = {
-    "no rows": lambda t: t.slice(0, 0),
-    "half of them": lambda t: t.slice(0, t.num_rows // 2),
-    "every row twice": lambda t: pa.concat_tables([t, t]),
-    "no columns": lambda t: t.select([]),
-    **{f"no {name}": lambda t, name=name: t.drop_columns([name])
-       for name in ("seed", "value", "algorithm")},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("change", ROWS.values(), ids=ROWS)
-def test_rows_that_are_not_those_of_the_runs_are_refused(change: Callable[[pa.Table], pa.Table], here: Path) -> None:
-    """Under a provenance whose checksums are those of these rows."""
-    table = parquet.read_table(ODD)
-    raw(ODD, json.loads(table.schema.metadata[b"provenance"]), change(table))
-    forget()
-    standing = results.standing(plan.job("smoke", "fedagrac", JOBS[0]))
-    assert standing.refused
-    assert "\n" not in standing.refused
-    assert results.stored(ODD) == ()
-    with pytest.raises(UserError):
-        load([Source("p", ODD)], "smoke")
-
-
 COMMANDS = (
     ("plan", "fedagrac", "--scale", "smoke"),
     ("plan", "fedagrac", "--scale", "smoke", "--jobs"),
@@ -94,7 +68,6 @@ def provenance(change: Callable[[Any], object]) -> Callable[[], object]:
 
 WHOLE: dict[str, Callable[[], object]] = {
     "a run of no training": provenance(lambda n: n["runs"][0].update(training=99)),
-    "a run twice": provenance(lambda n: n["runs"][1].update(n["runs"][0])),
     "of an older form": provenance(lambda n: n.pop("parts")),
     "a folder": lambda: (ODD.unlink(), ODD.mkdir()),
     "a link to nowhere": lambda: (ODD.unlink(), ODD.symlink_to("nowhere")),
@@ -125,38 +98,6 @@ def test_every_command_goes_on_without_an_odd_file_and_names_it(
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------
-
-
-def cell(name: str, value: str) -> Callable[[str], str]:
-    """Another text in the first row."""
-
-    def change(text: str) -> str:
-        head, first, *rest = [line.split(",") for line in text.splitlines()]
-        first[head.index(name)] = value
-        return "".join(",".join(line) + "\n" for line in (head, first, *rest))
-
-    return change
-
-
-CHANGES: dict[str, Callable[[str], str]] = {
-    "empty": lambda text: "",
-    "a row twice": lambda text: text + text.splitlines()[-1] + "\n",
-    "censored in words": lambda text: text.replace("True", "maybe").replace("False", "maybe"),
-    **{f"no {name}": lambda text, name=name: text.replace(name, "other", 1)
-       for name in ("seed", "value")},
-    "a column twice": lambda text: text.replace("algorithm", "seed", 1),
-    **{f"a seed {v}": cell("seed", v) for v in ("1.5", "")},
-    "a value in words": cell("value", "many"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_odd_cells_with_a_whole_record_are_left_out_and_named(
-    change: Callable[[str], str], here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    CELLS.write_text(change(CELLS.read_text()))
-    runs.sealed(CELLS)
-    named_by_all(capsys)
 
 
 def named_by_all(capsys: pytest.CaptureFixture[str]) -> None:

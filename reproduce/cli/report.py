@@ -13,7 +13,6 @@ import argparse
 from pathlib import Path
 
 from reproduce.cli import options
-from reproduce.cli.frames import plain_strings
 from reproduce.errors import UserError
 
 NAME = "report"
@@ -28,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--check", action="store_true", help="write nothing; fail if a document is not up to date")
 
 
-@plain_strings()
+@options.plain_strings()
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan
     from reproduce.settings import check_place

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.cli import options
-from reproduce.cli.frames import plain_strings
 from reproduce.text import fill, paint, running, table
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--update", action="store_true", help="write results/SCALE.json of the results that are there")
 
 
-@plain_strings()
+@options.plain_strings()
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import due, plan, results
     from reproduce.settings import check_place

@@ -17,7 +17,7 @@ from typing import Any
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
-from reproduce.pages.quotes import Cells, cells, gap, lead, played
+from reproduce.pages.quotes import Cells, cells, gap, lead, played, reread
 from reproduce.report.metrics import Reading
 from reproduce.text import markdown
 
@@ -89,8 +89,6 @@ def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
         return played(artifact.removeprefix("play/"))(**wanted)
     if not where.get("read"):
         return cells(artifact)(**wanted)
-    from reproduce.pages.reread import reread
-
     return reread(artifact, Path.cwd(), **where["read"])(**wanted)
 
 

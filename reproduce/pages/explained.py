@@ -15,7 +15,7 @@ import pandas as pd
 from reproduce.declare.artifact import Measure, Window
 from reproduce.pages import agreement
 from reproduce.pages.choices import Register
-from reproduce.pages.reread import stored
+from reproduce.pages.quotes import stored
 from reproduce.papers import artifacts
 from reproduce.report import formats, metrics, render, tables
 from reproduce.report.metrics import Reading, read_as

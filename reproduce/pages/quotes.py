@@ -10,12 +10,18 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.errors import UserError
+from reproduce.declare.artifact import Artifact
+from reproduce.errors import UserError, unknown
 from reproduce.papers import PAPERS, artifacts
+from reproduce.report import metrics, render
+from reproduce.report.histories import Histories
+from reproduce.report.metrics import Reading, read_as
 from reproduce.report.names import canonical
+from reproduce.runs import plan
 from reproduce.store import reading
 
 if TYPE_CHECKING:
@@ -104,6 +110,35 @@ def printed(artifact: str) -> Cells:
     """The numbers that a paper prints, of "fedacs/table1"."""
     paper, _, name = artifact.partition("/")
     return _read(Path(f"reproduce/papers/{paper}/reported/{name}.csv"))
+
+
+# --- another reading of stored curves: a paper seldom says which evaluation it reports ---
+
+
+def stored(artifact: Artifact, scale: str) -> Histories:
+    """The stored curves that an artifact is drawn from; an empty frame where there are none."""
+    return render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
+
+
+def text_as(artifact: Artifact, scale: str, reading: Reading) -> str:
+    """The file of cells that another reading of its stored curves makes. UserError if there are none."""
+    histories = stored(artifact, scale)
+    if histories.frame.empty:
+        raise UserError(f"{scale}/{artifact.paper}_{artifact.name} has no stored curves to read otherwise")
+    with read_as(reading), render.lacking(artifact, histories):
+        found = render.check(artifact, metrics.cells(artifact, histories))
+    return render.cells_csv(artifact, found)
+
+
+@cache
+def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
+    """The cells of "reduced/fedacs_table1" as another reading of its stored curves makes them, in `folder`, where one
+    is. UserError if there are none."""
+    scale, _, name = artifact.partition("/")
+    known = {f"{a.paper}_{a.name}": a for a in artifacts()}
+    if name not in known:
+        raise unknown("artifact", name, known)
+    return parsed(text_as(known[name], scale, Reading(**reading)), f"{artifact} read otherwise")
 
 
 def lead(a: Cells, b: Cells, digits: int = 1) -> str:
@@ -235,12 +270,6 @@ def beside(ours: Cells, theirs: Cells) -> pd.DataFrame:
     return both.assign(gap=both["ours"] - both["value"], p=welch.pvalue)
 
 
-def apart(a: Cells, b: Cells, digits: int = 1) -> str:
-    """Largest difference, either way, between the means of a and b, setting by setting in the order of the rows."""
-    left, right = ([g.mean() for _, g in c.rows.groupby(_setting(c), sort=False)["value"]] for c in (a, b))
-    return f"{max(abs(x - y) for x, y in zip(left, right, strict=True)):.{digits}f}"
-
-
 def panel(scale: str, paper: str, name: str) -> Any:
     """A declared panel, for the settings in the text."""
     for artifact in artifacts():
@@ -282,10 +311,6 @@ def filled(text: str, functions: Mapping[str, Any]) -> str:
         raise UserError(str(error)) from None
 
 
-def _setting(c: Cells) -> list[str]:
-    return [n for n in c.rows.columns if n not in ("value", "seed", "std", "censored", "text")]
-
-
 def parsed(text: str, name: str) -> Cells:
     """The cells in a text."""
     import pandas as pd
@@ -307,7 +332,7 @@ def _valued(rows: pd.DataFrame, name: str) -> Cells:
 
 
 FUNCTIONS = (
-    *(cells, printed, played, lead, share, beside, apart, panel, minutes),
+    *(cells, printed, played, lead, share, beside, panel, minutes),
     *(outcome, outcomes, told, leaders),
 )
 """What templates can call."""

@@ -258,14 +258,6 @@ def _settings(experiments: list[Experiment]) -> dict[str, list[str]]:
     return {k: list(dict.fromkeys(str(e.labels.get(k)) for e in mine)) for k in differ}
 
 
-def panels(paper: str, scale: str) -> dict[str, dict[str, list[str]]]:
-    """The panels of a paper as "paper/panel", each with the labels that choose one of its settings, and their values.
-    Raises UserError for an unknown paper or scale."""
-    if paper not in PAPERS:
-        raise unknown("paper", paper, PAPERS)
-    return {name: _settings(list(p.experiments)) for name, p in _panels(paper, plan.check_scale(scale)).items()}
-
-
 def _has(e: Experiment, wanted: str, name: str) -> bool:
     """Has the experiment all labels of "a=1,b=x"?"""
     for part in filter(None, wanted.split(",")):

@@ -101,7 +101,7 @@ def notes(match: Match) -> list[str]:
         found += across.judged(across.Matrix(summary(match.frame())))
     refused = sum(bool(e.refused) for e in match.entries)
     if refused:
-        found.append(f"Left out: {counted(refused, 'pair')} that cannot be (`reproduce play --matrix` says why).")
+        found.append(f"Left out: {counted(refused, 'pair')} that cannot be.")
     untrained = dict.fromkeys(e.benchmark.name for e in match.entries if e.untrained)
     if untrained:
         found.append(f"Not all of {', '.join(untrained)} is trained; without `--finished` it will be.")

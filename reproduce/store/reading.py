@@ -6,18 +6,16 @@ does not fit is refused in one line, and whoever asked goes on without it.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.experiment import COLUMNS, PARTS, Label
+from reproduce.declare.experiment import PARTS, Label
 from reproduce.errors import say_once
 from reproduce.store import seal
 
@@ -85,10 +83,7 @@ def result(path: Path) -> tuple[pa.Table, tuple[Stored, ...]]:
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         # A process killed while copying, or a full disk, leaves half a file; nothing in it can be trusted.
         raise Unusable(BROKEN) from error
-    runs = _runs(note)
-    if why := _disagrees(table, runs):
-        raise Unusable(why)
-    return table, runs
+    return table, _runs(note)
 
 
 def _runs(note: Mapping[str, Any]) -> tuple[Stored, ...]:
@@ -107,18 +102,6 @@ def _runs(note: Mapping[str, Any]) -> tuple[Stored, ...]:
         raise Unusable("its provenance is of another version of this package") from None
 
 
-def _disagrees(table: pa.Table, runs: Sequence[Stored]) -> str:
-    """Where rows and runs do not go together; "" if they do."""
-    lacking = {*COLUMNS, *(name for run in runs for name in run.labels)} - {*table.column_names}
-    if lacking:
-        return f"it has no column {min(lacking)}"
-    if table.num_rows != sum(run.rows for run in runs):
-        return "its rows are not those of the runs that its provenance names"
-    if len({run.name for run in runs}) < len(runs):
-        return "its provenance: a run occurs twice"
-    return ""
-
-
 def say(path: Path, why: object) -> None:
     """On stderr, once a process: whoever asked goes on without the file."""
     say_once(f"not used: {path}: {why}")
@@ -126,15 +109,10 @@ def say(path: Path, why: object) -> None:
 
 # --- cells ------------------------------------------------------------------------------------------------------------
 
-CELLS = ("algorithm", "seed", "metric", "value")
-"""Columns of every file of cells."""
-NOT_NAMES = ("value", "censored", "text")
-NO = dict.fromkeys(("0", "0.0", "false", ""), "False")  # a gap where measures with and without meet
-
 
 def cells(path: Path) -> pd.DataFrame:
-    """The rows of a file of cells, all as text; Unusable for one that is not what its record says, and for what is no
-    such file. Whoever changes them changes a copy."""
+    """The rows of a file of cells, all as text; Unusable for one that is not what its record says. Whoever changes them
+    changes a copy."""
     if not path.is_file():
         raise Unusable("not a file")
     try:
@@ -146,38 +124,8 @@ def cells(path: Path) -> pd.DataFrame:
         raise Unusable(f"cannot be read ({getattr(error, 'strerror', None) or 'nested too deeply'})") from error
 
 
-def _shown(value: str) -> str:
-    """Text of any kind in a few signs of ASCII."""
-    text = ascii(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 @cache
 def _cells(path: Path, modified: int, size: int) -> pd.DataFrame:
     import pandas as pd
 
-    try:
-        text = path.read_text(encoding="utf-8")
-        head = next(csv.reader(text.splitlines()), [])
-        rows = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
-    except (ValueError, csv.Error) as error:  # pandas' parser errors are ValueErrors
-        raise Unusable(f"not a CSV file of cells ({_shown(' '.join(str(error).split()))})") from error
-    if not isinstance(rows.index, pd.RangeIndex):
-        raise Unusable("line 2 has more values than there are columns")
-    if lacking := next((c for c in CELLS if c not in head), ""):
-        raise Unusable(f"the column '{lacking}' is missing")
-    if len(set(head)) < len(head):
-        raise Unusable("a column occurs twice")
-    number = pd.to_numeric(rows["value"], errors="coerce").notna() | rows["value"].str.lower().isin(("", "nan"))
-    fine = {"seed": rows["seed"].str.fullmatch("-?[0-9]{1,10}"), "value": number}
-    if "censored" in head:
-        words = rows["censored"].str.lower().map(dict.fromkeys(("1", "1.0", "true"), "True") | NO)
-        fine["censored"] = words.notna()
-    for column, good in fine.items():
-        if not good.all():
-            at = int((~good).to_numpy().argmax())
-            raise Unusable(f"line {at + 2}: the {column} is {_shown(rows[column].iloc[at])}")
-    twice = rows.duplicated([c for c in head if c not in NOT_NAMES])
-    if twice.any():
-        raise Unusable(f"line {int(twice.to_numpy().argmax()) + 2} has the setting and the seed of an earlier one")
-    return rows.assign(censored=words) if "censored" in head else rows
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
