@@ -134,14 +134,13 @@ class TestRender:
             lambda histories: metrics.last(histories.frame, "accuracy"),
             panels=lambda scale: (mine, panel("b", dataset="svhn")),
             rows=("algorithm", "dataset"),
-            extra=lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell",
         )
         jobs = [Source("a", path), Source("b", Path("none"), "needs svhn")]
         _, markdown, _, tex, _ = render(made, "reduced", tmp_path, jobs)
         text = markdown.read_text()
         assert "Reduced scale: a stands in; b stands in; not comparable" in text
         assert "| FedAvg | MNIST | 20 |" in text
-        assert text.endswith("\n2 rows, 1 cell\n\nResults: commit c0ffee.\n")
+        assert text.endswith("\n\nResults: commit c0ffee.\n")
         assert tex.read_text().startswith("% Results: commit c0ffee.\n")
 
     def test_an_artifact_whose_panels_are_all_missing(self, tmp_path: Path) -> None:

@@ -204,7 +204,6 @@ class Artifact:
     labels: columns that describe a cell without telling cells apart, such as its target. drop: labels of the runs that
         only say how to measure, such as the number of evaluations of a mean; the cells do not have them.
     decimals: of all metrics, or per metric (2 for the others). names: how to print a value or a column.
-    extra: a function of (histories, cells) whose text is appended to the Markdown.
     censored: how a lower bound is printed.
     doubts: printed numbers that are marked and left out of the comparison with ours.
     stamp: what the caption of a figure says of its marks: a text, or a function of the histories that gives it.
@@ -226,7 +225,6 @@ class Artifact:
     decimals: int | Mapping[str, int] = 2
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    extra: Code | Callable[..., Any] | None = None
     stamp: str | Code | Callable[..., Any] = ""
     censored: str = ">{}"
     doubts: tuple[Doubt, ...] = ()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce import files
-from reproduce.declare.artifact import Artifact, function
+from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
 from reproduce.report import entries, formats, metrics, tables
 from reproduce.report.histories import NOTHING, Histories, Source, load
@@ -71,7 +71,7 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
         if artifact.kind == "figure":
             written = _figure(artifact, histories, cells, place, width)
         else:
-            written = _table(artifact, histories, cells, place, nothing)
+            written = _table(artifact, histories, cells, place)
     if width:
         return written
     file = (
@@ -80,7 +80,7 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
     return [files.write_text(file, cells_csv(artifact, cells)), *written]
 
 
-def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, nothing: bool) -> list[Path]:
+def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path) -> list[Path]:
     panels, scale = artifact.panels(histories.scale), histories.scale
     reason = tables.reasons(panels, histories.missing, scale)
     paper = tables.reported(artifact.paper, artifact.name)
@@ -88,8 +88,6 @@ def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: 
         tables.build(artifact, cells, paper, scale, histories.substitutes, reason, ours=only) for only in (False, True)
     )
     markdown = formats.markdown(table)
-    if artifact.extra and not nothing:
-        markdown += "\n" + function(artifact.paper, artifact.extra)(histories, cells).strip("\n") + "\n"
     said = entries.commits(histories)
     markdown += f"\n{said}\n" * bool(said)
     tex_, ours_tex = (f"% {said}\n" * bool(said) + latex(each) for each in (table, ours))

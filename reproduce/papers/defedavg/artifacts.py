@@ -138,7 +138,7 @@ ARTIFACTS = (
     artifact(
         "table1", "Virtual seconds until the target accuracy", runs.times_panels, Code("measures:to_target"),
         rows=("distribution", "algorithm"), columns=("dataset", "n"), metrics=("time_to_target_s",),
-        labels=("target_accuracy_pct",), notes=TIMES, extra=Code("measures:aggregations"),
+        labels=("target_accuracy_pct",), notes=TIMES,
     ),
     artifact(
         "table2", "Learning rates", no_panels, Code("measures:declared_rates"),

@@ -11,12 +11,9 @@ import pandas as pd
 
 from reproduce.declare.artifact import Reach
 from reproduce.papers.defedavg import runs, settings
-from reproduce.papers.defedavg.artifacts import NAMES
 from reproduce.papers.defedavg.choices import JUDGE
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
-from reproduce.report.names import pretty
-from reproduce.text import markdown
 
 COLUMNS, RATES = ["distribution", "dataset", "n"], ["global_lr", "local_lr"]
 POINT = [*RATES, JUDGE]
@@ -101,20 +98,6 @@ def _at_times(frame: pd.DataFrame, metric: str, times: pd.DataFrame, name: str) 
     over, lost = last["at"] > last["end"] + 1e-9, last["status"] == "diverged"
     value = last["value"].mask(over & lost).mask(over & ~lost, 0.0)
     return last.assign(metric=name, value=value, censored=over & ~lost)[[*by, "metric", "value", "censored"]]
-
-
-def aggregations(histories: Histories, cells: pd.DataFrame) -> str:
-    """Aggregations to the target, and what does not come out as in the paper."""
-    rounds = metrics.over_seeds(cells[cells["metric"] == "rounds_to_target"], ["target_accuracy_pct"])
-    lines = [
-        [
-            *(pretty(row[c], NAMES) for c in ("distribution", "dataset", "n", "algorithm")),
-            f"{row['target_accuracy_pct']:g}", f"{'>' if row['censored'] else ''}{row['mean']:.0f}",
-        ]
-        for row in rounds.to_dict("records")
-    ]  # fmt: skip
-    table = markdown(("Distribution", "Dataset", "n", "Algorithm", "Target (%)", "Aggregations"), lines)
-    return f"**Aggregations until the target** (mean over seeds; > where a seed did not reach it)\n\n{table}"
 
 
 def rounds_to_target(histories: Histories) -> pd.DataFrame:

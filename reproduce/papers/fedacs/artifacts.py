@@ -105,14 +105,12 @@ def accuracy_curves(name: str, title: str, panels: Any, number: int) -> Artifact
 
 def to_target(number: int, title: str, panels: Any, column: str, *notes: str) -> Artifact:
     """Rounds and computation to a target accuracy; `column`: what the columns of the table are."""
-    name = f"table{number}"
     return Artifact(
-        "fedacs", name, f"Rounds and computation time to a target accuracy{title}", panels,
+        "fedacs", f"table{number}", f"Rounds and computation time to a target accuracy{title}", panels,
         (Code("measures:to_target"),), columns=(column, "metric"),
         metrics=(ROUNDS, f"{ROUNDS}_ratio_printed", TIME, f"{TIME}_ratio_printed"),
         labels=("target_accuracy_pct",), drop=("tail", "seconds_per_sample"), decimals={ROUNDS: 0, TIME: 1},
         names=NAMES, notes=(*notes, *NOTES),
-        extra=Code("measures:texts", {"table": name, "column": column, "names": NAMES}),
     )  # fmt: skip
 
 

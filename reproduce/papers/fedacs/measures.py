@@ -1,4 +1,4 @@
-"""The numbers of FedACS's artifacts that are not plain reductions of a curve, and the texts below its tables.
+"""The numbers of FedACS's artifacts that are not plain reductions of a curve.
 
 Quadratics: distances of single runs, of the mean over seeds, and to the closed forms. Networks: rounds and work to a
 target, ratios to FedACS.
@@ -6,7 +6,7 @@ target, ratios to FedACS.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,10 +21,8 @@ from reproduce.papers.fedacs.artifacts import FINAL, PLATEAU, ROUNDS, TIME
 from reproduce.papers.fedacs.theory import Floats, Ints
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
-from reproduce.report.names import pretty
 from reproduce.report.tables import reported
 from reproduce.systems import System
-from reproduce.text import markdown
 
 SETTING = ["system", "dataset", "dirichlet_alpha"]
 RUN = [*SETTING, "algorithm", "seed"]
@@ -145,13 +143,6 @@ def choices(histories: Histories) -> pd.DataFrame:
 # ---- networks
 
 
-def halves(histories: Histories) -> pd.DataFrame:
-    """`slow_class_accuracy` and `fast_class_accuracy`, where every client has one class: the mean final accuracy on the
-    classes of the slow, badly connected first half of the clients, and of the others."""
-    rows = histories.frame[histories.frame["metric"] == "class_accuracy"]
-    return _halves(rows, _first(rows), RUN)
-
-
 def _first(rows: pd.DataFrame) -> pd.Series[bool]:
     """Is the class of a row one of the first half of its data set's?"""
     label = rows["key"].astype(int)
@@ -168,7 +159,8 @@ def _halves(rows: pd.DataFrame, slow: pd.Series[bool], run: list[str]) -> pd.Dat
 
 
 def traded(histories: Histories) -> pd.DataFrame:
-    """`final_accuracy`, and the two of `halves` where the clients' halves own other classes."""
+    """`final_accuracy`; and `slow_class_accuracy` and `fast_class_accuracy`, that on the classes of the slow, badly
+    connected half of the clients, and of the others, where the halves own other classes."""
     rows = histories.frame[histories.frame["metric"] == "class_accuracy"]
     rows = rows[rows["slow_own"] != "half of every class"]
     slow = _first(rows) == (rows["slow_own"] == "the first classes")
@@ -225,73 +217,6 @@ def rounds_to_target(histories: Histories) -> pd.DataFrame:
     """The rounds of `to_target` alone."""
     found = to_target(histories)
     return found[found["metric"] == ROUNDS]
-
-
-# ---- the texts of Tables 1, 4 and 5
-
-
-def texts(histories: Histories, cells: pd.DataFrame, table: str, column: str, names: Mapping[str, str]) -> str:
-    """Markdown below a table whose columns are the values of `column`."""
-    return "\n\n".join(filter(None, [accuracies(histories, names), work(cells), suspicious(table, column)]))
-
-
-def title(dataset: object, alpha: object) -> str:
-    """The name of a data set with its partition."""
-    kind = pretty(alpha) if alpha == "one_class_per_client" else f"Dirichlet α = {alpha}"
-    return f"{pretty(dataset)}, {kind}"
-
-
-def accuracies(histories: Histories, names: Mapping[str, str]) -> str:
-    """Markdown: the targets, final accuracies, and those of the classes of slow and fast clients."""
-    found = pd.concat([metrics.measured(FINAL, histories, "fedacs"), halves(histories)], ignore_index=True)
-    goals, lines = targets(histories), []
-    for (*setting, algorithm), rows in found.groupby([*SETTING, "algorithm"], sort=False):
-        values = {m: r["value"] for m, r in rows.groupby("metric")}
-        three = [_spread(values.get(f"{k}_accuracy")) for k in ("final", "slow_class", "fast_class")]
-        goal = goals.get(tuple(setting))
-        lines.append([title(*setting[1:]), "" if goal is None else f"{goal:g}", pretty(algorithm, names), *three])
-    head = ("Setting", "Target", "Algorithm", "All classes", "Slow clients'", "Fast clients'")
-    table = markdown(head, lines, ":-:---")
-    classes = "Slow clients': mean accuracy on the classes held by the slow, badly connected first half of the clients."
-    return f"### Final accuracy (%)\n\n{table}\n\n{classes}"
-
-
-def _spread(values: Any) -> str:
-    if values is None:
-        return ""
-    return f"{values.mean():.1f}" + (f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else "")
-
-
-def work(cells: pd.DataFrame) -> str:
-    """Markdown: how much FedACS works per round, in units of FedAvg's work, where both were run; else ""."""
-    rows = cells[cells["metric"] == "work_per_round"]
-    table = rows.groupby([*SETTING, "algorithm"], sort=False)["value"].mean().unstack("algorithm")
-    both = table.reindex(columns=["fedacs", "fedavg"]).dropna()
-    both = (both["fedacs"] / both["fedavg"]).rename("ratio").reset_index()
-    lines = [(title(d, alpha), s, f"{ratio:.2f}") for s, d, alpha, ratio in both.itertuples(index=False)]
-    made = markdown(("Setting", "System", "FedACS / FedAvg"), lines, "::-")
-    return f"### Work per round of FedACS, relative to FedAvg\n\n{made}" if lines else ""
-
-
-def suspicious(table: str, column: str) -> str:
-    """Markdown: the ratios that the paper prints and that do not follow from the numbers beside them."""
-    printed = reported("fedacs", table)
-    assert printed is not None
-    values = {(r[column], r["algorithm"], r["metric"]): r for r in printed.to_dict("records")}
-    lines = []
-    for (setting, algorithm, metric), row in values.items():
-        plain = metric.removesuffix("_ratio_printed")
-        if plain == metric or row["paper"] != row["paper"]:
-            continue
-        ratio = values[setting, algorithm, plain]["paper"] / values[setting, "fedacs", plain]["paper"]
-        if abs(ratio - row["paper"]) > 0.0051:
-            where = pretty(setting) if column == "dataset" else f"α = {setting}"
-            what = "rounds" if plain == ROUNDS else "time"
-            verdict = "truncated" if int(ratio * 100) / 100 == row["paper"] else "wrong"
-            lines.append((pretty(algorithm), where, what, row["paper_text"], f"{ratio:.3f}", verdict))
-    head = ("Algorithm", "Setting", "Ratio of", "Printed", "From its numbers", "The printed one is")
-    made = markdown(head, lines, ":::--:") if lines else "None."
-    return f"### Ratios printed in the paper that its own numbers do not give\n\n{made}"
 
 
 # ---- Tables 2 and 3

@@ -69,12 +69,12 @@ def per_size(algorithms: tuple[str, ...], sizes: int, table: int) -> Filled:
 
 
 def accuracies(number: int, title: str, *notes: str, algorithms: tuple[str, ...] = ()) -> Artifact:
-    """A table of local and global accuracies per size, and below it how far FIARSE leads."""
+    """A table of local and global accuracies per size."""
     cells = Code("measures:accuracy", {"algorithms": algorithms} if algorithms else {})
     name = f"table{number}"
     return Artifact(
         "fiarse", name, title, partial(runs.panels, name), (cells,), rows=("dataset", "algorithm"),
-        columns=("eval_scope", "model_size"), extra=Code("measures:leads"), notes=notes,
+        columns=("eval_scope", "model_size"), notes=notes,
     )  # fmt: skip
 
 

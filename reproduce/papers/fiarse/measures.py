@@ -16,11 +16,9 @@ from reproduce.declare.artifact import Reach
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.report import metrics
-from reproduce.report.entries import number
 from reproduce.report.histories import Histories
-from reproduce.report.names import pretty, spelled
+from reproduce.report.names import spelled
 from reproduce.report.tables import reported
-from reproduce.text import markdown
 
 POWERS = {format(1 / 2**n, ".10g"): f"1/{2**n}" for n in range(1, 9)}
 SMALL = 1 / 4
@@ -94,23 +92,6 @@ def clients(histories: Histories) -> pd.DataFrame:
         "client_accuracy_skewness": groups.agg(lambda v: ((v - v.mean()) ** 3).mean() / v.std(ddof=0) ** 3),
     }
     return pd.concat([v.reset_index().assign(metric=name) for name, v in statistics.items()], ignore_index=True)
-
-
-def leads(histories: Histories, found: pd.DataFrame) -> str:
-    """Markdown: how far FIARSE is ahead of the other methods, size by size, over the seeds that both have."""
-    sizes = list(dict.fromkeys(found["model_size"]))
-    lines = []
-    for (dataset, scope), rows in found.groupby(["dataset", "eval_scope"], sort=False):  # type: ignore[misc]
-        seeds = rows.groupby("algorithm", sort=False)["seed"].agg(set)
-        for other in seeds.index:
-            if other != "fiarse" and "fiarse" in seeds:
-                both = rows[rows["seed"].isin(seeds["fiarse"] & seeds[other])]
-                means = both.groupby(["algorithm", "model_size"], sort=False)["value"].mean()
-                lead = dict(means["fiarse"] - means[other])
-                numbers = [number(lead[size], 1, sign=True) if size in lead else "" for size in sizes]
-                lines.append([pretty(dataset), scope, pretty(other), *numbers])
-    head = ("Dataset", "Evaluation", "FIARSE minus", *map(pretty, sizes))
-    return f"**Leads of FIARSE** (points)\n\n{markdown(head, lines, ':::' + '-' * len(sizes))}"
 
 
 # --- Fig. 1 -----------------------------------------------------------------------------------------------------------
