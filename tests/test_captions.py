@@ -35,18 +35,17 @@ def text(scale: str, panels: Any) -> str:
 def test_numbers_that_are_not_comparable_are_not_compared() -> None:
     reduced = text("reduced", panels_of)
     assert "not comparable with the paper number by number" in reduced
-    for word in ("75", "1 compared", "4.0", "ours −"):
+    for word in ("75", "4.0", "ours −"):
         assert word not in reduced
     whole = text("paper", panels_of)
     assert "| ours − paper | −4" in whole
-    assert "Acc: 1 of 1 compared, mean absolute difference 4.00." in whole
 
 
 @pytest.mark.parametrize("panels", [no_panels, lambda scale: panels_of("paper")])
 def test_what_is_the_same_at_all_scales_is_comparable(panels: Any) -> None:
     same = text("reduced", panels)
     assert "Reduced scale; the same as at paper scale." in same
-    assert "Acc: 1 of 1 compared, mean absolute difference 4.00." in same
+    assert "| ours − paper | −4" in same
     assert "not comparable" not in same
 
 

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
-from reproduce.report.names import canonical, heading, pretty
+from reproduce.report.names import canonical, pretty
 from reproduce.text import counted
 
 if TYPE_CHECKING:
@@ -244,36 +244,6 @@ def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> st
     elif scale == "smoke":
         means = "; shows that everything runs, the numbers mean nothing"
     return f"{scale.capitalize()} scale{': ' if substitutes else ''}{'; '.join(substitutes)}{means}."
-
-
-def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list[str]:
-    """Ours against the paper's in sentences: how far apart, for each metric and data set, and what is equal."""
-    said, equal, nothing = list[str](), list[str](), list[str]()
-    bounds = doubtful = 0
-    only_words = (shown["text"] != "") & shown["mean"].isna()
-    for metric, rows in shown[shown["paper"].notna() & ~only_words].groupby("metric", sort=False):
-        name = heading(str(metric), names)
-        difference = rows["difference"].dropna()
-        if len(difference) == len(rows) and (difference.abs() < 1e-9).all():
-            equal.append(name)
-            continue
-        if difference.empty:
-            nothing.append(name)
-        data = rows["dataset"] if "dataset" in rows else rows["metric"]
-        for d, part in difference.groupby(data, sort=False):
-            of = f", {pretty(str(d), names)}" * (data.nunique() > 1)
-            far = f"mean absolute difference {number(part.abs().mean(), 2)}"
-            said.append(f"{name}{of}: {len(part)} of {(data == d).sum()} compared, {far}.")
-        bounds += int((rows["mean"].notna() & (rows["censored"] | rows["paper_censored"])).sum())
-        doubtful += int(rows["doubted"].sum())
-    said += [f"Equal to the paper's in every number: {', '.join(equal)}."] if equal else []
-    said += [f"Nothing to compare: {', '.join(dict.fromkeys(nothing))}."] if nothing else []
-    words = shown[only_words & (shown["paper_text"] != "")]
-    if len(words):
-        same = int((words["text"] == words["paper_text"]).sum())
-        said.append(f"Cells in words: {same} of {len(words)} as in the paper.")
-    left = [f"{n} {what}" for n, what in ((bounds, "with a lower bound"), (doubtful, "doubtful")) if n]
-    return said + [f"Not compared: {', '.join(left)}."] * bool(left)
 
 
 def _decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:

@@ -138,12 +138,11 @@ def build(
     printed = pd.DataFrame(list(places.values()), columns=shown.columns) if places else shown.iloc[:0]
     style = entries.Style.of(artifact, printed, known)
     body = {place: style.entry(cell) for place, cell in places.items()}
-    said = entries.agreement(shown, style.names) if beside else []
     if beside:
         left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
         notes += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
         tinted = any(text.tint for entry in body.values() for text in entry.values())
-        notes += said + [entries.TINTS] * tinted + [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
+        notes += [entries.TINTS] * tinted + [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
     if not places:
         notes = [f"{entries.DASH} not run: {reason({})}.", *notes]
     words = ("text", "paper_text") if frame["text"].astype(bool).any() else ()
@@ -164,8 +163,7 @@ def build(
     )
     if made.kinds or not any(entries.PAPER in entry for entry in body.values()):
         return made
-    notes = [note for note in made.notes if note not in said]
-    return replace(made, caption=(*made.caption, entries.EQUAL), notes=tuple(notes))
+    return replace(made, caption=(*made.caption, entries.EQUAL))
 
 
 def _without(shown: pd.DataFrame) -> list[str]:

@@ -143,6 +143,13 @@ def choices(histories: Histories) -> pd.DataFrame:
 # ---- networks
 
 
+def halves(histories: Histories) -> pd.DataFrame:
+    """`slow_class_accuracy` and `fast_class_accuracy`, where every client has one class: the mean final accuracy on the
+    classes of the slow, badly connected first half of the clients, and of the others."""
+    rows = histories.frame[histories.frame["metric"] == "class_accuracy"]
+    return _halves(rows, _first(rows), RUN)
+
+
 def _first(rows: pd.DataFrame) -> pd.Series[bool]:
     """Is the class of a row one of the first half of its data set's?"""
     label = rows["key"].astype(int)
@@ -159,8 +166,7 @@ def _halves(rows: pd.DataFrame, slow: pd.Series[bool], run: list[str]) -> pd.Dat
 
 
 def traded(histories: Histories) -> pd.DataFrame:
-    """`final_accuracy`; and `slow_class_accuracy` and `fast_class_accuracy`, that on the classes of the slow, badly
-    connected half of the clients, and of the others, where the halves own other classes."""
+    """`final_accuracy`, and the two of `halves` where the clients' halves own other classes."""
     rows = histories.frame[histories.frame["metric"] == "class_accuracy"]
     rows = rows[rows["slow_own"] != "half of every class"]
     slow = _first(rows) == (rows["slow_own"] == "the first classes")
