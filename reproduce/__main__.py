@@ -105,7 +105,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         args = _parsed(words)
-        _check_folder()
         args.run(args)
         sys.stdout.flush()
     except UserError as error:
@@ -137,14 +136,6 @@ def _prepare_streams() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _check_folder() -> None:
-    """Raises UserError if the working directory was removed, or may not be read."""
-    try:
-        os.getcwd()
-    except OSError as error:
-        raise UserError(f"the working directory cannot be read ({error.strerror}): cd to one that is there") from error
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:

@@ -62,18 +62,6 @@ def test_the_others_work_in_an_empty_folder(
     assert main(command.split()) == 0
 
 
-@pytest.mark.parametrize("command", [*NEEDS.values(), *ANYWHERE.values()], ids=[*NEEDS, *ANYWHERE])
-def test_a_folder_that_is_gone_is_a_line(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    assert main(command.split()) == 2
-    assert capsys.readouterr().err.startswith("error: the working directory cannot be read (No such file or directory)")
-
-
 @pytest.mark.parametrize(
     ("redirected", "status"), [(">&-", 0), (">&- 2>&-", 0), ("<&-", 0), ("2>&-", 0), ("2>&- x", 2)]
 )

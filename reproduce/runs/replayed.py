@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from reproduce import files
 from reproduce.errors import UserError
@@ -29,48 +26,22 @@ def file(scale: str) -> Path:
 
 
 def lines(scale: str) -> dict[str, dict[str, str]]:
-    """Job ("fedacs/toy2d") -> its line. Of a damaged record, and for damaged lines, none, which is said: their results
-    count as not replayed."""
+    """Job ("fedacs/toy2d") -> its line. Of a damaged record none, which is said: its results count as not replayed."""
     path = file(scale)
     try:
-        return _lines(path, files.read_bytes(path)) if os.path.lexists(path) else {}
-    except (OSError, UserError) as error:
+        return _lines(files.read_bytes(path)) if os.path.lexists(path) else {}
+    except (OSError, UserError, reading.Unusable) as error:
         reading.say(path, getattr(error, "strerror", None) or error)
         return {}
 
 
 @cache
-def _lines(path: Path, content: bytes) -> dict[str, dict[str, str]]:
-    try:
-        rows = _rows(content)
-    except reading.Unusable as error:
-        reading.say(path, error)
-        return {}
-    jobs = Counter(row.get("job") for row in rows)
-    found = {}
-    for i, row in enumerate(rows):
-        if jobs[row.get("job")] > 1 or not _is_line(row):
-            reading.say(path, f"line {i + 2} is not the record of a replay")
-        else:
-            found[row["job"]] = row
-    return found
-
-
-def _rows(content: bytes) -> list[dict[str, str]]:
-    """The lines of a record, which may be damaged each; Unusable for what is no such record."""
-    try:
-        rows = csv.DictReader(content.decode().splitlines())
-        if tuple(rows.fieldnames or ()) == COLUMNS:
-            return list(rows)
-    except (UnicodeDecodeError, csv.Error):
-        pass
+def _lines(content: bytes) -> dict[str, dict[str, str]]:
+    """Unusable for what is no record, or has a line that is none."""
+    rows = [*csv.DictReader(content.decode(errors="replace").splitlines())]
+    if all(tuple(row) == COLUMNS and row["agrees"] in ("yes", "no") and row["asked"].isdecimal() for row in rows):
+        return {row["job"]: row for row in rows}
     raise reading.Unusable("not a record of replays; restore it, or delete it and replay again")
-
-
-def _is_line(row: Mapping[str, Any]) -> bool:
-    texts = all(isinstance(text, str) and text.isprintable() for text in row.values())
-    known = texts and row["agrees"] in ("yes", "no") and re.fullmatch(r"\w+/[\w.-]+", row["job"])
-    return bool(known and re.fullmatch("[0-9]{1,9}", row["asked"]) and tuple(row) == COLUMNS)
 
 
 def check(scale: str) -> None:
@@ -78,7 +49,7 @@ def check(scale: str) -> None:
     path = file(scale)
     if path.is_file():
         try:
-            _rows(path.read_bytes())
+            _lines(path.read_bytes())
         except (reading.Unusable, OSError) as error:
             raise UserError(f"{path}: {error}") from error
 
