@@ -89,14 +89,13 @@ def section(register: Register) -> str:
         return ""
     beside = [c for c in register.choices if any(e and e.cells.startswith("paper/") for e in c.options.values())]
     stand_in = [c for c in register.choices if c not in beside and any(c.options.values())]
-    never = [c.open.rstrip("?") for c in register.choices if c not in beside and c not in stand_in]
-    said = f"Other answers to {counted(len(stand_in), 'open choice')} were run at reduced scale only, beside no print."
-    said += f" Not run at all: {'; '.join(never)}." * bool(never)
+    never = len(register.choices) - len(beside) - len(stand_in)
+    said = f"Other answers to {counted(len(stand_in), 'open choice')} were run at reduced scale only, beside no print"
+    said += f"; to {never} none was run." if never else "."
     return "\n".join([INTRODUCTION, "", markdown(HEAD, rows, "::---"), "", said])
 
 
 HEAD = ("table", "read as", "numbers", "agree", "median distance to the print")
 INTRODUCTION = (
-    "These tables agree no better than by chance (97.5 % of deals). Read otherwise, the same curves come as near as "
-    "this. Runs that ended at their target say nothing of another hit:"
+    "These agree no better than by chance. Read otherwise, the same curves come as near as this:"
 )
