@@ -78,24 +78,27 @@ def tried(table: str) -> list[tuple[str, pd.DataFrame]]:
 
 
 def section(register: Register) -> str:
-    """Markdown: a line for each way to read a paper's tables that agree no better than by chance, and which open
-    choices no run compares with the print; "" if there is no such table."""
-    rows = []
-    for table, mine in unexplained().items():
-        paper, _, name = table.partition("/")
-        ways = [("as declared", mine), *tried(table)] if paper == register.paper else []
-        rows += [[name, said, str(len(found)), *agreement.near(found)] for said, found in ways]
-    if not rows:
+    """Markdown: a line for each other way to read a paper's tables that agree no better than by chance, and how many
+    open choices no run compares with the print; "" if there is no such table."""
+    mine = [table for table in unexplained() if table.startswith(f"{register.paper}/")]
+    if not mine:
         return ""
+    names = [table.partition("/")[2] for table in mine]
+    ways = [(name, *way) for name, table in zip(names, mine, strict=True) for way in tried(table)]
+    rows = [[name, said, *agreement.near(found)] for name, said, found in ways]
     beside = [c for c in register.choices if any(e and e.cells.startswith("paper/") for e in c.options.values())]
     stand_in = [c for c in register.choices if c not in beside and any(c.options.values())]
     never = len(register.choices) - len(beside) - len(stand_in)
-    said = f"Other answers to {counted(len(stand_in), 'open choice')} were run at reduced scale only, beside no print"
-    said += f"; to {never} none was run." if never else "."
-    return "\n".join([INTRODUCTION, "", markdown(HEAD, rows, "::---"), "", said])
+    first = f"No better than by chance: {', '.join(names)}"
+    first += (
+        f". Read otherwise, the same curves come as near as this:\n\n{markdown(HEAD, rows, '::--')}\n\n"
+        if rows
+        else ". "
+    )
+    return (
+        f"{first}Other answers to {counted(len(stand_in), 'open choice')} were run at reduced scale only, beside no "
+        f"print; to {never} none was run."
+    )
 
 
-HEAD = ("table", "read as", "numbers", "agree", "median distance to the print")
-INTRODUCTION = (
-    "These agree no better than by chance. Read otherwise, the same curves come as near as this:"
-)
+HEAD = ("table", "read as", "agree", "median distance")
