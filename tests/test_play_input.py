@@ -71,7 +71,7 @@ def test_a_wrong_algorithm_is_one_line(
         ("fednova --on fedagrac/fig1:model=x --scale smoke", "the panel has instance, algorithm"),
         ("fednova --on sessions --scale smoke --seeds 1,1", "seeds '1,1': use different numbers"),
         ("fednova --on sessions --scale smoke --seeds one", "seeds 'one': use whole numbers and ranges"),
-        ("fednova --on sessions --scale smoke --tune --tuning-seeds 0", "must not be reported"),
+        ("fednova --on sessions --scale smoke --tune --seeds 1000", "must not be reported"),
         ("fednova --on sessions --scale smoke --tune --grid 1,x", "grid '1,x': use numbers and commas"),
         ("fednova --on sessions --scale smoke --tune --grid 0,1", "a grid has different positive numbers"),
         ("--on sessions --scale smoke", "name an algorithm and a benchmark"),
@@ -105,7 +105,7 @@ def test_the_panel_that_is_named_for_an_alias_is_one(alias: str, scale: str) -> 
 
 def test_what_has_no_numbers_is_a_table_without_a_picture(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0"]
-    asked += ["--tune", "--tuning-seeds", "9", "--grid", "1e20,1e25"]
+    asked += ["--tune", "--grid", "1e20,1e25"]
     for more, why in (
         (["--finished", "-o", "none"], "not drawn: nothing of this is trained, leave --finished out\n"),
         (["-o", "tuned"], "not drawn: no run has numbers\n"),

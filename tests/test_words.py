@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,7 @@ from reproduce.papers.coverage import COUNTS, coverage, coverage_table, total
 from reproduce.verdicts import scoreboard
 
 ROOT = Path(__file__).parent.parent
+CONF = runpy.run_path(str(ROOT / "docs/conf.py"))
 FOLDERS = ("reproduce", "tests", "docs", "benchmarks", "config")
 LOOSE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Snakefile")]
 FILES = [*LOOSE, *(f for folder in FOLDERS for f in sorted((ROOT / folder).rglob("*")))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from itertools import groupby
 from pathlib import Path
 
 from reproduce.cli import options
@@ -15,9 +14,7 @@ NAME = "list"
 def arguments(parser: argparse.ArgumentParser) -> None:
     options.target(parser)
     options.scale(parser)
-    form = parser.add_mutually_exclusive_group()
-    options.as_json(form)
-    form.add_argument("--settings", action="store_true", help="print the settings that are run, as a table of Markdown")
+    options.as_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -25,12 +22,6 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan, results
 
     scale = plan.check_scale(args.scale)
-    if args.settings:
-        from reproduce.papers.described import settings_table
-
-        for paper, chosen in groupby(plan.select(args.target), key=lambda a: a.paper):
-            print(f"{paper}, {scale} scale:\n\n{settings_table(chosen, scale)}\n")
-        return
     found = []
     for a in plan.select(args.target):
         panels = a.panels(scale)

@@ -56,7 +56,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="first choose each one's rate from a grid of equal size, by training data that no client has",
     )
-    add("--tuning-seeds", default="1000,1001", metavar="SEEDS", help="to choose on (default: 1000,1001)")
     grid = "of each one's rate, to try, such as 0.1,1,10 (default: eight from 0.03 to 100)"
     add("--grid", metavar="FACTORS", help=grid)
     asked = parser.add_mutually_exclusive_group()
@@ -115,8 +114,8 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
     if args.own:
         specs = [*(Spec(label) for label in benchmarks[0].own), *specs]
     against = parse(args.against) if args.against else None
-    reported, tuning, factors = seeds(args.seeds), seeds(args.tuning_seeds), grid(args.grid) if args.grid else FACTORS
-    return Match(specs, benchmarks, reported, args.tune, tuning, against, args.all, factors)
+    factors = grid(args.grid) if args.grid else FACTORS
+    return Match(specs, benchmarks, seeds(args.seeds), args.tune, against, args.all, factors)
 
 
 def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:

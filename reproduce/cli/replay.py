@@ -35,9 +35,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.target(parser)
     options.scale(parser)
     parser.add_argument("--rounds", type=int, default=2, metavar="K", help="rounds to train at least (default: 2)")
-    parser.add_argument(
-        "--minutes", type=float, metavar="M", help="stop after so many minutes (default: when all is done)"
-    )
     options.as_json(parser)
 
 
@@ -46,19 +43,18 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan, results
     from reproduce.settings import check_place
 
-    if args.rounds < 1 or (args.minutes is not None and not args.minutes > 0):
-        raise UserError("replay at least 1 round, for more than 0 minutes")
+    if args.rounds < 1:
+        raise UserError("replay at least 1 round")
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    again([[job] for job in found], args.scale, args.rounds, args.minutes, args.json)
+    again([[job] for job in found], args.scale, args.rounds, args.json)
 
 
 def again(
     groups: Sequence[Sequence[Job]],
     scale: str,
     rounds: int = 2,
-    minutes: float | None = None,
     json: bool = False,
 ) -> None:
     """Replay what of these results needs it, a group in one cohort, record and print it.
@@ -76,23 +72,19 @@ def again(
     found = [job for group in groups for job in group]
     todo = [list(pending(g, rounds)) for g in groups]
     todo = sorted(filter(None, todo), key=lambda g: expected(g, rounds))
-    deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
     shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
     done: list[Mapping[str, str]] = []
-    late, failed = 0, []
+    failed = []
     with tqdm(total=sum(map(len, todo)), unit="job", disable=not todo) as bar:
         for group in todo:
             bar.set_postfix_str(f"{group[0].paper}/{group[0].name}")
             try:
-                lines = together(group, rounds, deadline) if time.monotonic() < deadline else None
+                lines = together(group, rounds)
             except UserError as error:
                 failed.append(f"{group[0].paper}/{group[0].name}: {error}")
                 continue
             finally:
                 bar.update(len(group))
-            if lines is None:
-                late += len(group)
-                continue
             replayed.add(scale, lines)
             done += lines
     if json:
@@ -100,8 +92,7 @@ def again(
     elif done:
         rows = [[line[c] for c in shown] for line in done]
         print_table(list(map(str.upper, shown)), rows, right=("ROUNDS", "ROWS", "DEVIATION", "TOLERANCE"))
-    left = f", {late} left when the time was up" if late else ""
-    print(f"replayed {len(done)}{left}; {results.tally(found)}", file=sys.stderr if json else sys.stdout)
+    print(f"replayed {len(done)}; {results.tally(found)}", file=sys.stderr if json else sys.stdout)
     differing = [f"{j.paper}/{j.name}" for j in found if "differs" in states(j)]
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
@@ -154,19 +145,16 @@ def expected(jobs: Sequence[Job], rounds: int) -> float:
     return sum(map(seconds, jobs))
 
 
-def together(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping[str, str]] | None:
-    """Replay jobs that are alike but for their algorithms in one cohort; one by one if that does not agree.
-
-    Their lines in the record, or None if the deadline came first.
-    """
-    whole = _replayed(jobs, rounds, deadline)
-    if whole is None or len(jobs) == 1 or all(line["agrees"] == "yes" for line in whole):
+def together(jobs: Sequence[Job], rounds: int) -> list[Mapping[str, str]]:
+    """Replay jobs that are alike but for their algorithms in one cohort; one by one if that does not agree. Their lines
+    in the record."""
+    whole = _replayed(jobs, rounds)
+    if len(jobs) == 1 or all(line["agrees"] == "yes" for line in whole):
         return whole
-    lines = [_replayed([job], rounds, deadline) for job in jobs]
-    return None if None in lines else [line for one in lines for line in one or ()]
+    return [line for job in jobs for line in _replayed([job], rounds)]
 
 
-def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping[str, str]] | None:
+def _replayed(jobs: Sequence[Job], rounds: int) -> list[Mapping[str, str]]:
     """The lines of jobs that are replayed in one cohort, which share its outcome.
 
     Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed of each
@@ -193,20 +181,13 @@ def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping
     seeds, length = (_first(there, trained), rounds) if networks else (trained, max(rounds, EXACT))
     codes, start = [code(job.experiments) for job in jobs], time.monotonic()
 
-    def tick() -> None:
-        if time.monotonic() > deadline:
-            raise TimeoutError
-
     precision = there[0].precision
-    try:
-        files = [Source(job.panel.name, Path(job.output)) for job in jobs]
-        stored = load(files, jobs[0].scale, experiments=experiments).frame
-        outcome = replay(experiments, seeds, length, stored, precision, tick)
-        if not outcome.agrees and seeds != trained:
-            seeds = trained
-            outcome = replay(experiments, seeds, length, stored, precision, tick)
-    except TimeoutError:
-        return None
+    files = [Source(job.panel.name, Path(job.output)) for job in jobs]
+    stored = load(files, jobs[0].scale, experiments=experiments).frame
+    outcome = replay(experiments, seeds, length, stored, precision)
+    if not outcome.agrees and seeds != trained:
+        seeds = trained
+        outcome = replay(experiments, seeds, length, stored, precision)
     here, seconds = machine(), time.monotonic() - start
     said: dict[str, str] = {
         "seeds": " ".join(map(str, seeds)),

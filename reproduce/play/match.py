@@ -77,14 +77,13 @@ class Match:
     benchmarks: Sequence[Benchmark]
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     tune: bool = False
-    tuning_seeds: tuple[int, ...] = TUNING_SEEDS
     against: Spec | None = None
     lenient: bool = False
     factors: tuple[float, ...] = FACTORS
     entries: list[Entry] = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.tune and set(self.seeds) & set(self.tuning_seeds):
+        if self.tune and set(self.seeds) & set(TUNING_SEEDS):
             raise UserError("the seeds on which rates are chosen must not be reported: use others")
         if sorted({f for f in self.factors if 0 < f < math.inf}) != list(self.factors) or not self.factors:
             raise UserError("a grid has different positive numbers, in ascending order, such as 0.1,1,10")
@@ -115,7 +114,7 @@ class Match:
         middle = entry.benchmark.experiment(entry.spec).algorithm.lr  # not the entry's own, which may be tuned by now
         rates = [float(f"{factor * middle:.12g}") for factor in self.factors]
         tried = [entry.benchmark.experiment(entry.spec, lr) for lr in rates]
-        return [job(entry, self.tuning_seeds, judged(e)) for e in tried]
+        return [job(entry, TUNING_SEEDS, judged(e)) for e in tried]
 
     def reported(self, entry: Entry) -> Job | None:
         """The job whose numbers are shown; None if there is none."""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from reproduce import files
 from reproduce.play import across
-from reproduce.play.match import Match
+from reproduce.play.match import TUNING_SEEDS, Match
 from reproduce.play.scores import BY_CLIENT, summary
 from reproduce.play.written import number, span
 from reproduce.report import around, captions, figures
@@ -96,7 +96,7 @@ def notes(match: Match) -> list[str]:
         rates = ", ".join(f"{f:g}" for f in match.factors)
         found.append(
             f"Rates: the best of {len(match.factors)} ({rates} times the declared one) on seeds "
-            f"{', '.join(map(str, match.tuning_seeds))}, by the same number."
+            f"{', '.join(map(str, TUNING_SEEDS))}, by the same number."
         )
         found += across.judged(across.Matrix(summary(match.frame())))
     refused = sum(bool(e.refused) for e in match.entries)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,6 @@ def replay(
     rounds: int,
     stored: pd.DataFrame,
     precision: str,
-    tick: Callable[[], None] = lambda: None,
 ) -> Comparison:
     """Train to round `rounds`, and on to the first evaluation after training; compare with `stored`.
 
@@ -72,7 +71,7 @@ def replay(
         return id(run) in last
 
     scheduler.enough = enough
-    finish(scheduler, tick)
+    finish(scheduler, lambda: None)
     ends = [last.get(id(run), run.state["round"]) for run in runs]
     found = [_compare(run, _rows(stored, run), end) for run, end in zip(runs, ends, strict=True)]
     deviation, where = max((d for deviations in found for d in deviations), default=(math.inf, "nothing to compare"))
