@@ -203,14 +203,14 @@ def plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[
 def pages(app: Any, exception: Exception | None) -> None:
     """Write the report pages into the site, with every file that they link to."""
     from reproduce.pages.page import page
-    from reproduce.verdicts.scoreboard import coverage, scoreboard
+    from reproduce.verdicts.scoreboard import scoreboard
 
     site = Path(app.outdir)
     scales = [s for s in app.config.scales.split(",") if s and not exception]
     for scale in scales:
         others = [s for s in scales if s != scale]
-        board, made = scoreboard(scale), coverage(scale)
-        text = page(scale, board, made, others, home="../../index.html", address=partial(vector, site))
+        board = scoreboard(scale)
+        text = page(scale, board, others, home="../../index.html", address=partial(vector, site))
         target = site / "report" / scale / "index.html"
         target.parent.mkdir(parents=True, exist_ok=True)
         text = PLACES.sub(lambda match: f"../../{there(match[1], site)}", text)

@@ -21,7 +21,7 @@ from reproduce.pages.tables import to_html
 from reproduce.report import figures
 from reproduce.runs import plan
 from reproduce.store import seal
-from reproduce.verdicts.scoreboard import Tally, Verdict
+from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
 
 TABLE = r"""## Accuracy \* of all
@@ -162,7 +162,7 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
         verdict("table1", "fails", -3.0),
         verdict("table1", "not run"),
     ]
-    text = page("smoke", verdicts, [Tally("fedacs", 15, 12, 3)], others=("paper",), home="../../index.html")
+    text = page("smoke", verdicts, others=("paper",), home="../../index.html")
     found = Outline(text)
     assert [t.split(": ", 1)[1] for t in found.texts["h3"]] == [f"Title of <{n}>" for n in ("fig1", "fig2", "table1")]
     assert found.texts["figcaption"] == ["Title. Made of <digits>."]
@@ -196,7 +196,7 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
 @pytest.mark.usefixtures("_few_artifacts")
 def test_a_claim_about_nothing_is_not_lost() -> None:
     with pytest.raises(ValueError, match="artifacts that are not there: fedacs/fig9"):
-        page("smoke", [verdict("fig9", "not run")], [])
+        page("smoke", [verdict("fig9", "not run")])
 
 
 def shown(png: Path) -> Image.Image:

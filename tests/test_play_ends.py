@@ -8,36 +8,15 @@ import sys
 from pathlib import Path
 
 import own_algorithms
-import pandas as pd
 import pytest
 
 from reproduce import files
-from reproduce.__main__ import main
 from reproduce.declare import closure
-from reproduce.play import shown
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return own_algorithms.folder(tmp_path, monkeypatch)
-
-
-@pytest.mark.parametrize("benchmarks", [["fedagrac-steps"], ["fedagrac-steps", "fedacs-static"]], ids=["one", "two"])
-def test_a_users_words_are_drawn_as_they_are(folder: Path, benchmarks: list[str]) -> None:
-    """Two dollars are no mathematics, a sign that the font lacks is a box, a long name is cut; warnings are errors."""
-    own = [f"mine:Slow(word={word!r})" for word in ("$a_$", r"$\\frac{$ | %", "\U0001f980", "x" * 400, "a\nb")]
-    asked = ["play", *own, "--on", *benchmarks, "--scale", "smoke", "--seeds", "0", "-o", "out/all"]
-    assert main(asked) == 0
-    assert {f.name for f in Path("out").iterdir()} == {"all.md", "all.csv", "all.png", "all.pdf"}
-    assert main([*asked, "--finished"]) == 0, "what an earlier call wrote is replaced"
-
-
-def test_names_in_pictures() -> None:
-    long = ["x" * 400, "x" * 399 + "y", "$a$"]
-    assert shown.labels(pd.DataFrame({"algorithm": long}))["$a$"] == r"\$a\$"
-    assert len(shown.labels(pd.DataFrame({"algorithm": long}))[long[0]]) == 61
-    alike = [f"{'x' * 100}{i}{'x' * 100}" for i in range(2)]
-    assert len(set(shown.labels(pd.DataFrame({"algorithm": alike})).values())) == 2
 
 
 def test_what_cannot_be_drawn_is_not_said_of_the_folder(tmp_path: Path) -> None:

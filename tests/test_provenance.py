@@ -175,21 +175,6 @@ def own(repository: Path) -> str:
     return said.stdout[:12]
 
 
-def test_a_repository_that_the_environment_names_does_not_count(
-    repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """As in a hook of another repository."""
-    other = tmp_path_factory.mktemp("other")
-    git(other, "init", "-q")
-    git(other, "commit", "-q", "--allow-empty", "-m", "other")
-    for name, value in (("GIT_DIR", other / ".git"), ("GIT_WORK_TREE", other), ("GIT_INDEX_FILE", other / "index")):
-        monkeypatch.setenv(name, str(value))
-    found = commit_of(repository / "package", monkeypatch)
-    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
-        monkeypatch.delenv(name)
-    assert found == own(repository)
-
-
 def test_without_git_or_where_git_refuses_the_commit_is_unknown(
     repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

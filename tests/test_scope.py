@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from reproduce.papers import artifacts
 from reproduce.verdicts import scope
 from reproduce.verdicts.claims import ClaimsFile, claims_files, load_claims
 from reproduce.verdicts.scope import GROUNDS
-from reproduce.verdicts.scoreboard import Tally, Verdict, by_ground, coverage, headline, scoreboard
+from reproduce.verdicts.scoreboard import Verdict, by_ground, headline, scoreboard
 from reproduce.verdicts.verdict import Outcome, under_readings
 
 ROOT = Path(__file__).parent.parent
@@ -152,7 +151,7 @@ def verdict(name: str, said: str, rests_on: str) -> Verdict:
     return Verdict(said, n=3, id=f"toy/{name}", artifact="toy/table1", rests_on=rests_on)
 
 
-def test_the_headline_counts_coverage_first_and_training_only() -> None:
+def test_the_headline_counts_coverage_first_and_training_only(tmp_path: Path) -> None:
     board = [
         verdict("a", "holds", "check"),
         verdict("f", "fails", "check"),
@@ -161,8 +160,8 @@ def test_the_headline_counts_coverage_first_and_training_only() -> None:
         verdict("d", "holds", "quadratics"),
         verdict("e", "not run", ""),
     ]
-    assert headline([Tally("toy", 20, 2, 1)], board) == [
-        "2 of the papers' 20 tables and figures are part of this package; 1 have numbers at this scale.",
+    assert headline("paper", board, tmp_path) == [
+        "70 of 70 of the papers' tables and figures are part of this package; 0 have numbers at this scale.",
         "3 of 4 claims are judged.",
         "On the paper's data: 1 holds.",
         "On stand-in data: 1 not seen on the stand-in.",
@@ -170,14 +169,6 @@ def test_the_headline_counts_coverage_first_and_training_only() -> None:
     ]
     assert by_ground(board)[0] == ("the paper's data", {"holds": 1})
     assert [ground for ground, _ in by_ground(board)] == list(reversed(GROUNDS))
-
-
-def test_coverage_counts_what_the_papers_have(tmp_path: Path) -> None:
-    found = {c.paper: c for c in coverage("paper", tmp_path)}
-    assert (found["dynamic_init"].has, found["dynamic_init"].run) == (20, 0)
-    assert found["fedacs"].has == 15, "without theory, which the paper does not have"
-    made = Counter(a.paper for a in artifacts() if a.name.startswith(("fig", "table")))
-    assert {paper: c.made for paper, c in found.items()} == made
 
 
 # --- readings ---------------------------------------------------------------------------------------------------------

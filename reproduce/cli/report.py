@@ -84,10 +84,10 @@ def write_page(scale: str, show: bool) -> None:
         raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     files.check_writable(path)
     from reproduce.pages.page import page
-    from reproduce.verdicts.scoreboard import coverage, scoreboard
+    from reproduce.verdicts.scoreboard import scoreboard
 
     beside = [s for s in SCALES if s != scale and Path("report", s, "index.html").is_file()]
-    files.write_text(path, page(scale, scoreboard(scale), coverage(scale), beside))
+    files.write_text(path, page(scale, scoreboard(scale), beside))
     print(f"Written: {path}")
     if show:
         import webbrowser

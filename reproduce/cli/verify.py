@@ -59,9 +59,8 @@ def run(args: argparse.Namespace) -> None:
     if not Path("results", scale).is_dir():
         print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
     from reproduce.verdicts.claims import claims_files
-    from reproduce.verdicts.scoreboard import claims, coverage, headline, scoreboard, to_json
+    from reproduce.verdicts.scoreboard import claims, headline, scoreboard, to_json
 
-    found = [c for c in coverage(scale) if any(name.startswith(f"{c.paper}/") for name in wanted)]
     files = [f for f in claims_files() if any(name.startswith(f"{f.paper}/") for name in wanted)]
     of_target = [v for v in scoreboard(scale, files=files) if v.artifact in wanted or not args.target]
     board = [v for v in of_target if args.only in (None, v.verdict)]
@@ -75,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
         print()
         lines = [line for verdict in COLOURS for line in group(verdict, asked, whole, args.only == "not run")]
         print("\n".join([*lines, *listed_checks(board), *not_asked(board)]))
-        lines = [*([] if args.target else headline(found, of_target)), f"{results.tally(plan.jobs(scale))}."]
+        lines = [*([] if args.target else headline(scale, of_target)), f"{results.tally(plan.jobs(scale))}."]
         print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
 
 

@@ -21,11 +21,12 @@ from reproduce.pages.forest import forest
 from reproduce.pages.origin import CITED, Origin, origin
 from reproduce.pages.short import About, about, short
 from reproduce.pages.tables import to_html
+from reproduce.papers.coverage import Coverage, coverage
 from reproduce.report import figures
 from reproduce.runs import plan
 from reproduce.store import reading
 from reproduce.verdicts import words
-from reproduce.verdicts.scoreboard import Tally, Verdict, claims
+from reproduce.verdicts.scoreboard import Verdict, claims
 from reproduce.verdicts.verdict import VERDICTS
 
 SHRUNK = 0.7
@@ -107,7 +108,7 @@ class Paper:
     answer: str
     sentences: Mapping[str, str]
     page: str
-    tally: Tally | None
+    coverage: Coverage
     items: tuple[Item, ...]
 
     @property
@@ -127,7 +128,7 @@ def inlined(artifact: Artifact | None, png: Path) -> str:
 
 
 def contents(
-    scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], address: Callable[[Artifact, Path], str] = inlined
+    scale: str, verdicts: Sequence[Verdict], address: Callable[[Artifact, Path], str] = inlined
 ) -> list[Paper]:
     """The papers of a scale. address: of a figure, by its PNG. ValueError if a claim is about an artifact that is not
     there: none may be lost."""
@@ -136,14 +137,14 @@ def contents(
     by_artifact: dict[str, list[Verdict]] = {}
     for v in verdicts:
         by_artifact.setdefault(v.artifact, []).append(v)
-    tallies = {tally.paper: tally for tally in found}
     made = []
-    for paper in papers.PAPERS:
+    for covered in coverage():
+        paper = covered.paper
         own = tqdm(papers.artifacts(paper), paper, leave=False, disable=None)
         items = tuple(item(a, scale, by_artifact.pop(a.id, []), address) for a in own)
         page = f"docs/papers/{paper}.md"
         said = in_short(paper, scale, verdicts)
-        made.append(Paper(paper, about(paper), *said, page if Path(page).is_file() else "", tallies.get(paper), items))
+        made.append(Paper(paper, about(paper), *said, page if Path(page).is_file() else "", covered, items))
     if by_artifact:
         raise ValueError(f"claims about artifacts that are not there: {', '.join(by_artifact)}")
     return made

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reproduce.verdicts.scoreboard import Tally, Verdict
+from reproduce.verdicts.scoreboard import Verdict
 
 
 def page(
     scale: str,
     verdicts: Sequence[Verdict],
-    found: Sequence[Tally],
     others: Sequence[str] = (),
     home: str = "",
     **more: Any,
@@ -30,7 +29,7 @@ def page(
     from reproduce.verdicts.scoreboard import by_ground, claims, headline
     from reproduce.verdicts.verdict import ON_STAND_IN, SIGNS, VERDICTS
 
-    shown, folder = contents(scale, verdicts, found, **more), FileSystemLoader(Path(__file__).parent)
+    shown, folder = contents(scale, verdicts, **more), FileSystemLoader(Path(__file__).parent)
     total = Counter(v.verdict for v in claims(verdicts))
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     like = {seen: word for word, seen in ON_STAND_IN.items()}
@@ -42,7 +41,7 @@ def page(
         statements=len(verdicts),
         check=CHECK,
         results=results.tally(plan.jobs(scale)),
-        headline=headline(found, verdicts),
+        headline=headline(scale, verdicts),
         refused=[*due.refused(scale), *(i.refused for paper in shown for i in paper.items if i.refused)],
         grounds=by_ground(verdicts),
         verdicts=[word for word in VERDICTS if total[word] or word == VERDICTS[-1]],

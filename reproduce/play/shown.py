@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 HEADER = ("BENCHMARK", "ALGORITHM", "RATE", "MEAN", "95 % INTERVAL", "DIFFERENCE", "95 % INTERVAL ", "RANK", "STATE")
 CLIENTS = ("worst client", "spread over clients")
 """Columns before the last two, if clients are told apart."""
-LONGEST = 64
-"""Letters of a name in a picture."""
 RIGHT = ("RATE", "MEAN", "DIFFERENCE", "RANK", *(name.upper() for name in CLIENTS))
 
 
@@ -122,8 +119,7 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
     named, found = output.with_name, [".md", ".csv"]
     files.write_text(named(output.name + ".md"), markdown(match, frame))
     files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
-    with warnings.catch_warnings(), figures.style():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
+    with figures.style():
         if drawn := drawing(match, frame):
             figures.save(drawn, output, stamp_text(match, drawn))
             found += [".png", ".pdf"]
@@ -136,17 +132,7 @@ def drawing(match: Match, frame: pd.DataFrame) -> Figure | None:
         return None
     if len(match.benchmarks) == 1:
         return _curves(match)
-    found = summary(frame.assign(algorithm=frame["algorithm"].map(labels(frame))))
-    return across.heat(found)
-
-
-def labels(frame: pd.DataFrame) -> dict[str, str]:
-    """How the algorithms of a frame are drawn: short, and as they are, where matplotlib would make mathematics of what
-    stands between two dollars."""
-    every = list(dict.fromkeys(frame["algorithm"]))
-    short = {text: text if len(text) <= LONGEST else f"{text[:40]}…{text[-20:]}" for text in every}
-    apart = short if len(set(short.values())) == len(every) else dict(zip(every, every, strict=True))
-    return {text: label.replace("$", r"\$") for text, label in apart.items()}
+    return across.heat(summary(frame))
 
 
 def stamp_text(match: Match, drawn: Figure) -> str:
@@ -163,7 +149,7 @@ def _curves(match: Match) -> Figure:
     timed = bool(frame["time"].notna().all())
     fig, axes = figures.sheet(height=3.0)
     ax = axes[0, 0]
-    figures.curves(ax, frame, x="time" if timed else "round", names=labels(frame))
+    figures.curves(ax, frame, x="time" if timed else "round")
     ax.set(xlabel="virtual seconds" if timed else "round", ylabel=f"{metric}{f' ({unit})' * bool(unit)}")
     ax.set_title(benchmark.name)
     around.legend(fig)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -18,11 +17,6 @@ from reproduce.errors import UserError
 from reproduce.settings import variable
 
 PACKAGE = Path(__file__).parent.parent
-ELSEWHERE = (
-    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"),
-    *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CEILING_DIRECTORIES", "GIT_PREFIX"),
-)
-"""Variables by which git looks at another repository than that around a folder."""
 
 
 def environment() -> dict[str, Any]:
@@ -63,8 +57,6 @@ def commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    """What git says of the repository around the package, whatever other one the environment names (as in a hook)."""
-    own = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+    """What git says of the repository around the package."""
     command = ["git", "-C", str(PACKAGE), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10, env=own)
-    return done.stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

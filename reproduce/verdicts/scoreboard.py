@@ -93,16 +93,6 @@ class Verdict(Outcome):
         return found.names if found else {}
 
 
-@dataclass(frozen=True)
-class Tally:
-    """Tables and figures of a paper: how many it has, how many this package makes, how many have cells at a scale."""
-
-    paper: str
-    has: int
-    made: int
-    run: int
-
-
 def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[ClaimsFile] | None = None) -> list[Verdict]:
     """The verdicts of all claims at `scale`, in the order of the claims files."""
     if scale not in SCALES:
@@ -125,17 +115,12 @@ def checks(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if v.rests_on == CHECK]
 
 
-def coverage(scale: str, results: Path = Path("results")) -> list[Tally]:
-    """What exists of the papers' tables and figures, paper by paper."""
-    return [Tally(c.paper, len(c.printed), len(c.declared), len(c.made(scale, results))) for c in papers.coverage()]
-
-
-def headline(found: Sequence[Tally], verdicts: Sequence[Verdict]) -> list[str]:
+def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("results")) -> list[str]:
     """What the scoreboard says, coverage first; only what rests on training is counted, on stand-ins separately."""
-    has, made, run = (sum(getattr(c, name) for c in found) for name in ("has", "made", "run"))
-    told = claims(verdicts)
+    told, run = claims(verdicts), sum(len(c.made(scale, results)) for c in papers.coverage())
     lines = [
-        f"{made} of the papers' {has} tables and figures are part of this package; {run} have numbers at this scale.",
+        f"{papers.total()} of the papers' tables and figures are part of this package; "
+        f"{run} have numbers at this scale.",
         f"{sum(v.verdict in JUDGED for v in told)} of {len(told)} claims are judged.",
     ]
     lines += [f"On {ground}: {said(c)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
