@@ -12,7 +12,7 @@ import pytest
 
 from reproduce.pages.page import page
 from reproduce.papers import PAPERS, artifacts
-from reproduce.verdicts.scoreboard import Verdict, claims, coverage
+from reproduce.verdicts.scoreboard import Verdict, claims
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 CHROMIUM, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
@@ -35,7 +35,7 @@ def board(boards: dict[str, list[Verdict]]) -> list[Verdict]:
 def file(tmp_path_factory: pytest.TempPathFactory, boards: dict[str, list[Verdict]]) -> Path:
     """The page by itself, as one would get it by mail."""
     file = tmp_path_factory.mktemp("mail") / "index.html"
-    file.write_text(page("reduced", boards["reduced"], coverage("reduced")), encoding="utf-8")
+    file.write_text(page("reduced", boards["reduced"]), encoding="utf-8")
     return file
 
 

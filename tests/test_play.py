@@ -152,7 +152,7 @@ def test_pairs_that_cannot_work_say_why() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("alias", [*ALIASES, "fedacs/fig7-static", "fedagrac/fig1"])
 def test_every_pair_that_is_not_refused_runs(alias: str) -> None:
-    """The promise of `play --matrix`, to the end of the run; and every run has its score."""
+    """What fits runs to its end; and every run has its score."""
     benchmark = find(alias, "smoke")
     experiments = [benchmark.experiment(Spec(name)) for name in NAMES if not reason(Spec(name), benchmark)]
     for played in run(experiments):

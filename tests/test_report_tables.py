@@ -33,20 +33,6 @@ class TestCells:
         text = formats.markdown(got)
         lines = ["| a | ours | 92.00 ± 1.00 |", "|  | paper | 92.50 ± 0.16 |", "|  | ours − paper | −0.50 |"]
         assert "\n".join(lines) in text
-        assert "- Acc: 1 of 1 compared, mean absolute difference 0.50." in text
-
-    def test_agreement_is_counted_for_each_data_set_too(self) -> None:
-        cells = pd.DataFrame(
-            {"dataset": ["x", "x", "y"], "algorithm": ["a", "b", "a"], "metric": "acc", "seed": 0, "value": [1.0, 2, 3]}
-        )
-        paper = said("dataset,algorithm,metric,value,std\nx,a,acc,1,\nx,b,acc,4,\ny,a,acc,6,\ny,b,acc,6,\n")
-        got = table(artifact(cells, columns=("dataset",)), cells, paper)
-        far = ("x: 2 of 2 compared, mean absolute difference 1.00", "y: 1 of 2 compared, mean absolute difference 3.00")
-        assert set(got.notes) >= {f"Acc, {each}." for each in far}
-        assert "Equal" not in "".join(got.notes)
-        same = table(artifact(cells, columns=("dataset",)), cells.assign(value=[1.0, 4, 6]), paper[:3])
-        assert entries.EQUAL in same.caption
-        assert same.notes == (), "it is said once"
 
     def test_words_that_look_like_numbers_are_not_compared_as_numbers(self) -> None:
         cells = pd.DataFrame(

@@ -164,9 +164,9 @@ def test_a_damaged_record_of_replays_is_not_used(
 ) -> None:
     """And nothing is added to what is no such record."""
     stored(job(), runs(job(), source=""))
-    head, good, odd = ",".join(replayed.COLUMNS), ",".join(line(job()).values()), line(job(), agrees="maybe")
+    odd = f"{','.join(replayed.COLUMNS)}\n{','.join(line(job(), agrees='maybe').values())}\n"
     file = replayed.file("smoke")
-    for data in (b"", b"job,result\nfedacs/p,then\n"):
+    for data in (b"", b"job,result\nfedacs/p,then\n", odd.encode()):
         file.write_bytes(data)
         assert results.standing(job()).state == "older"
         with pytest.raises(UserError, match=r"results/smoke/replay.csv: not a record of replays"):

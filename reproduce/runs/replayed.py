@@ -38,8 +38,9 @@ def lines(scale: str) -> dict[str, dict[str, str]]:
 @cache
 def _lines(content: bytes) -> dict[str, dict[str, str]]:
     """Unusable for what is no record, or has a line that is none."""
-    rows = [*csv.DictReader(content.decode(errors="replace").splitlines())]
-    if all(tuple(row) == COLUMNS and row["agrees"] in ("yes", "no") and row["asked"].isdecimal() for row in rows):
+    reader = csv.DictReader(content.decode(errors="replace").splitlines())
+    rows, known = [*reader], tuple(reader.fieldnames or ()) == COLUMNS
+    if known and all(len(row) == len(COLUMNS) and row["agrees"] in ("yes", "no") for row in rows):
         return {row["job"]: row for row in rows}
     raise reading.Unusable("not a record of replays; restore it, or delete it and replay again")
 

@@ -185,7 +185,7 @@ def arguments() -> Iterator[Bad]:
     """Numbers out of range; words that are missing, too many, or unknown."""
     for value in ("-1", f"{2**32}", "x"):
         yield Bad(f"--seed {value}", (*PARTITION, f"--seed={value}"), "--seed")
-    for option, value in (("rounds", "0"), ("rounds", "x"), ("minutes", "-1"), ("minutes", "nan")):
+    for option, value in (("rounds", "0"), ("rounds", "x")):
         yield Bad(f"--{option} {value}", ("replay", "--scale", "smoke", f"--{option}={value}"), option.rstrip("s"))
     for command in (
         ("--scale",), ("list", "more"), ("data", "get"), ("train",), ("train", "--scale", "smoke", "fedagrac"),
