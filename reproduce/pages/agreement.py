@@ -136,7 +136,7 @@ HEAD = (
 )
 
 
-APART = ("dynamic_init", ("table3", "table5"))
+APART = ("dynamic_init", ("table3", "table5"), ", Tables 3 and 5")
 """Tables that have a line of their own where the others of their paper share one: nearly all of their numbers agree."""
 
 
@@ -147,7 +147,7 @@ def counts(scale: str, tables: Path = Path("tables"), papers: bool = False) -> l
     found = numbers(scale, tables)
     names: dict[str, list[tuple[str, str]]] = {}
     for paper, table in _printed():
-        apart = f", {' and '.join(APART[1])}" if paper == APART[0] and table in APART[1] else ""
+        apart = APART[2] if paper == APART[0] and table in APART[1] else ""
         names.setdefault(f"{paper}{apart}" if papers else f"{paper}/{table}", []).append((paper, table))
     of = found.set_index(["paper", "table"]).index
     return [
@@ -218,7 +218,7 @@ def figure(scale: str) -> Figure:
             ax.set_visible(False)
         for ax, ((paper, others, unit), mine) in zip(axes.flat, panels, strict=False):
             _panel(ax, mine, unit)
-            name = textwrap.fill(about(paper).name + f", {' and '.join(APART[1])}" * others, 24)
+            name = textwrap.fill(about(paper).name + APART[2] * others, 24)
             ax.set_title(f"{name}\n{100 * mine['agrees'].mean():.0f} % of {len(mine)} agree", fontsize="medium")
         handles, names = axes.flat[0].get_legend_handles_labels()
         fig.legend(handles, names, loc="outside lower center", ncols=2)
