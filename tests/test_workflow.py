@@ -207,44 +207,6 @@ def test_a_second_workflow_in_the_same_folder_is_refused(project: Path) -> None:
     assert first.returncode == 0, errors
 
 
-def test_a_killed_workflow_takes_its_training_along_and_goes_on_after_an_unlock(project: Path) -> None:
-    training = project / "reproduce/runs/job.py"
-    text_before = training.read_text()
-    waiting = """    import time
-    from reproduce.engine.progress import Stopping
-    with Stopping() as stopping:
-        while True:
-            if stopping.wish:
-                stopping.end()
-            time.sleep(0.05)
-    write(output"""
-    training.write_text(text_before.replace("    write(output", waiting))
-    first = subprocess.Popen(
-        [*miniature.command("snakemake"), FIG2, "-c1"],
-        cwd=project,
-        env=miniature.environment(project),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    wait_for(project / "logs/smoke/fedacs")
-    first.kill()
-    first.wait()
-    (log,) = (project / "logs/smoke/fedacs").glob("*.log")
-    for _ in range(600):
-        if "the workflow that began this training is gone" in log.read_text():
-            break
-        time.sleep(0.1)
-    else:
-        raise TimeoutError(log)
-    training.write_text(text_before)
-    locked = snakemake(project, FIG2, "-c1")
-    assert locked.returncode != 0
-    assert "--unlock" in text(locked)
-    assert snakemake(project, "--unlock").returncode == 0
-    run = snakemake(project, FIG2, "-c2")
-    assert run.returncode == 0, text(run)
-
-
 def test_a_folder_with_a_space_in_its_path(tmp_path: Path) -> None:
     """Also the interpreter may lie there: `make smoke` in "my clones/reproduce"."""
     project = miniature.build(tmp_path / "my clones" / "of $HOME & 'quotes'")

@@ -1,12 +1,8 @@
-"""How far a job is, and being asked to stop: it goes on to the next moment at which a checkpoint can be taken.
-
-A workflow that was killed cannot ask: the training that it began looks whether it is still there.
-"""
+"""How far a job is, and being asked to stop: it goes on to the next moment at which a checkpoint can be taken."""
 
 from __future__ import annotations
 
 import math
-import os
 import shutil
 import signal
 import sys
@@ -22,8 +18,6 @@ if TYPE_CHECKING:
     from reproduce.engine.scheduler import Run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-WORKFLOW = "REPRODUCE_WORKFLOW"
-"""The variable by which the Snakefile gives the number of its process to the trainings that it begins."""
 
 
 class Stopping:
@@ -33,8 +27,7 @@ class Stopping:
     """
 
     def __enter__(self) -> Stopping:
-        workflow = os.environ.get(WORKFLOW, "")
-        self.workflow, self.signal = int(workflow) if workflow.isdigit() else 0, 0
+        self.signal = 0  # the wish
         main = threading.current_thread() is threading.main_thread()
         self.before: dict[int, Any] = {n: signal.signal(n, self._asked) for n in SIGNALS} if main else {}
         return self
@@ -49,23 +42,8 @@ class Stopping:
         text = "stopping at the end of this round; once more: at once, to go on from the latest checkpoint"
         print(f"\n{signal.Signals(number).name}: {text}", file=sys.stderr, flush=True)
 
-    @property
-    def wish(self) -> bool:
-        """Shall the training end? Also where the workflow that began it is gone."""
-        try:
-            if self.workflow:
-                os.kill(self.workflow, 0)
-        except ProcessLookupError:
-            return True
-        except OSError:  # it is another user's
-            pass
-        return bool(self.signal)
-
     def end(self, kept: bool = True) -> None:
         """Raises `Stopped`; to be called when the checkpoint is written, if one is kept."""
-        if not self.signal:
-            text = "the workflow that began this training is gone, so it ends; the checkpoint is written: run "
-            raise Stopped(f"{text}`snakemake --unlock`, then the same snakemake command as before", signal.SIGTERM)
         goes = "the checkpoint is written, the same command goes on from it"
         if not kept:
             goes = "own code has no checkpoints, the same command trains it from its beginning"

@@ -126,7 +126,7 @@ def train_job(
 
         def tick() -> None:
             kept = not foreign and not apart.reads(own)  # what own code remembers or reads is in no state
-            if stopping.wish:
+            if stopping.signal:
                 if kept:
                     checkpoint.save()
                 stopping.end(kept)

@@ -72,7 +72,7 @@ def _check_writable(file: str) -> None:
 @one_line()
 def apply(workflow: Any, config: dict[str, Any]) -> str:
     """Fill in the defaults, and make them the settings of this process; returns the commands that make them those of
-    every job, which ends with its workflow."""
+    every job."""
     from snakemake.utils import validate
 
     schema = Path(workflow.basedir, "config/config.schema.yaml")
@@ -83,7 +83,6 @@ def apply(workflow: Any, config: dict[str, Any]) -> str:
     configure(variables)
     for check in (settings, seeds, budget, _check_folders):
         check()
-    variables |= {"REPRODUCE_WORKFLOW": str(os.getpid())}
     return "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables.items())
 
 
