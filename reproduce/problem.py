@@ -46,14 +46,6 @@ class Quadratic:
 
     def __post_init__(self) -> None:
         check_values(self)
-        shapes = {"minimisers": (self.clients, self.dim), "hessians": (self.clients, self.dim, self.dim)}
-        for name, shape in (*shapes.items(), ("start", (self.dim,))):
-            given = getattr(self, name)
-            if given is not None and np.shape(given) != shape:
-                raise UserError(f"{name} of a quadratic have shape {shape}, not {np.shape(given)}")
-        h = np.empty((0, 1, 1)) if self.hessians is None else np.array(self.hessians, dtype=float)
-        if not np.allclose(h, h.transpose(0, 2, 1)):
-            raise UserError("hessians of a quadratic are symmetric")
 
     model = None
     """A quadratic has no network."""

@@ -290,9 +290,3 @@ def test_one_exit_after_all_blocks_is_the_plain_network() -> None:
 def test_what_cannot_be_run_is_said_in_one_line(algorithm: Any, problem: Any, said: str) -> None:
     with pytest.raises(UserError, match=said):
         finished(algorithm, problem, (1.0, 0.25))
-
-
-@pytest.mark.parametrize("exits", [(), (0, 2), (2, 1), (1, 3)])
-def test_exits_are_within_the_network(exits: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="exits ascend from 1 to the 2 blocks"):
-        EarlyExits(blocks=(1, 1), widths=(8, 16), exits=exits)

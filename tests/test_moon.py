@@ -213,8 +213,6 @@ def declared(clock: Sessions) -> Experiment:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Rotation((2, 3), (0, 2, 1)), r"the order \(0, 2, 1\) names groups \[2\] of 2 groups"),
-        (lambda: Sessions(3, 2, ROTATING, ("test",)), "1 evaluation views for 3 groups"),
         (lambda: declared(Sessions(3, 2, Rotation(()))), "the sessions have 0 clients, the problem has 7"),
         (lambda: declared(Sessions(3, 2, Rotation((7, 0)))), r"clients_per_group .* at least 1 .* not \(7, 0\)"),
         (lambda: declared(Sessions(3, 0, ROTATING)), "rounds is a whole number at least 1 .* not 0"),

@@ -21,7 +21,7 @@ from reproduce.errors import UserError
 from reproduce.models.declared import ConvNet, FastText, Softmax
 from reproduce.models.model import Model
 from reproduce.partitions.labels import IID
-from reproduce.problem import Classification, Quadratic
+from reproduce.problem import Classification
 from reproduce.systems import Steps, System
 
 Parts = dict[str, Any]
@@ -195,17 +195,3 @@ def test_a_record_that_cannot_be_named_is_refused() -> None:
     for cls in (type("Plain", (), {"load": None}), dataclass(type("Unfrozen", (), {"load": None}))):
         with pytest.raises(UserError, match=r"data is a @dataclass\(frozen=True\) with"):
             Classification(cls(), MODELS["table"], IID(), 3, Shuffled(8))
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"minimisers": ((1.0,), (0.0,))}, r"minimisers of a quadratic have shape \(2, 2\), not \(2, 1\)"),
-        ({"hessians": (((1.0, 5.0), (0.0, 1.0)),) * 2}, "hessians of a quadratic are symmetric"),
-        ({"start": (1.0,)}, r"start of a quadratic have shape \(2,\)"),
-    ],
-)
-def test_a_quadratic_of_other_shapes_is_none(fields: dict[str, Any], words: str) -> None:
-    """Some of them NumPy would stretch until they fit."""
-    with pytest.raises(UserError, match=words):
-        Quadratic(**{"clients": 2, "dim": 2, **fields})

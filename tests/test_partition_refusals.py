@@ -52,15 +52,7 @@ def test_impossible_splits_say_so(partition: Any, labels: np.ndarray, clients: i
         asked("it", partition, lambda: partition.split(labels, clients, 0), clients, len(labels), 0)
 
 
-def test_label_sets_and_test_classes_refuse_nonsense() -> None:
-    for sets, words in (
-        (((0, 1), ()), "group 2 has no labels"),
-        (((0, 0),), "one twice"),
-    ):
-        with pytest.raises(UserError, match=words):
-            GroupedDirichlet(0.3, label_sets=sets)
-    with pytest.raises(UserError, match="but not both"):
-        GroupedDirichlet(0.3, 0.2, ((0,), (1,)))
+def test_a_class_of_the_test_set_alone_is_refused() -> None:
     for partition in (BalancedDirichlet(0.3), CappedDirichlet(1.0, 0)):
         with pytest.raises(UserError, match="training set has not"):
             partition.split_test(balanced(4, 50), balanced(5, 10), 4, 0)

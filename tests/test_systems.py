@@ -208,12 +208,8 @@ def test_systems_can_be_declared() -> None:
     [
         lambda: work.PerClient((1, 2)).amounts(0, 0, 3),
         lambda: work.Linear(3, -1).amounts(0, 0, 4),
-        lambda: work.Halves((5, 4)),
-        lambda: work.Uniform(3, 2),
         lambda: link.PerClient((0.5,)).failure(0, 0, 2),
         lambda: link.StaticLink().failure(0, 0, 22),
-        lambda: link.Halves((0.5, 0.4)),
-        lambda: SplitCapacity((0.5, 1.0)),
         lambda: SplitCapacity((1.0, 0.5)).capacities(1),
     ],
 )

@@ -23,7 +23,7 @@ from reproduce.declare.values import Count, NonNegative, Positive, Whole
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems import Steps, System
 from reproduce.systems.policies import FavanoPolicy
-from reproduce.systems.schedule import Policy, Schedule, check_length
+from reproduce.systems.schedule import Policy, Schedule
 
 Play = Generator[Any, Any, None]
 EPSILON = 1e-9
@@ -61,7 +61,8 @@ class Events:
     def __post_init__(self) -> None:
         if (self.grid > 0) == (self.every > 0):
             raise ValueError(f"evaluate on a grid of times or every k aggregations: {self.grid}, {self.every}")
-        check_length(self.aggregations, self.horizon)
+        if self.aggregations is None and self.horizon is None:
+            raise ValueError("say how many aggregations, or how many virtual seconds, to simulate")
 
     def schedule(self, system: System, clients: int) -> Schedule:
         """The schedule of `clients` clients; ValueError if the system says too little, or the policy refuses it."""

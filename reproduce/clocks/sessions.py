@@ -52,9 +52,6 @@ class Sessions:
     power: NonNegative = 0.9
 
     def __post_init__(self) -> None:
-        groups = len(self.membership.sizes)
-        if self.views and len(self.views) != groups:
-            raise ValueError(f"{len(self.views)} evaluation views for {groups} groups of clients")
         if self.pilots >= self.sessions:
             raise ValueError(f"{self.pilots} pilot sessions do not leave any of {self.sessions} sessions")
 

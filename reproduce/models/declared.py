@@ -230,16 +230,13 @@ class EarlyExits(FlooredResNet):
     """A residual network that ends with the last of its exits (ScaleFL, Ilhan et al., CVPR 2023).
 
     exits: after how many basic blocks there is a classifier (global average pool, linear), ascending. One exit after
-        all blocks is the plain network, parameter by parameter. ValueError if they do not ascend within the blocks.
+        all blocks is the plain network, parameter by parameter.
 
     `width` < 1 keeps the first floor(width * c) channels, as ScaleFL's code does, one at least.
     """
 
     exits: tuple[int, ...] = (8,)
     make = "reproduce.models.library:EarlyExits"
-
-    def __post_init__(self) -> None:
-        ascending(self.exits, sum(self.blocks), "blocks")
 
     @property
     def parts(self) -> tuple[Model, ...]:
@@ -265,10 +262,6 @@ class ImageNetResNet(Model):
     init: Literal["imagenet", "random"] = "random"
     width: Count = 64
     make = "reproduce.models.library:imagenet_resnet"
-
-    def __post_init__(self) -> None:
-        if self.pretrained and self.width != 64:
-            raise ValueError(f"a ResNet of width {self.width} has no stored weights")
 
     @property
     def pretrained(self) -> str:
@@ -308,12 +301,6 @@ class VGG19(Model):
             return Initial("constant", 0.0)
         outputs, _, height, width = self.shapes[name]
         return Initial("normal", math.sqrt(2 / (height * width * outputs)))
-
-
-def ascending(exits: tuple[int, ...], depth: int, parts: str) -> None:
-    """ValueError unless the exits ascend within the depth of the network."""
-    if not exits or list(exits) != sorted({e for e in exits if 1 <= e <= depth}):
-        raise ValueError(f"exits ascend from 1 to the {depth} {parts} of the network, not {exits}")
 
 
 def floor(width: float, units: int) -> int:

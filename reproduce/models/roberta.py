@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reproduce.models.declared import ascending, floor
+from reproduce.models.declared import floor
 from reproduce.models.graph import Count, Shapes
 from reproduce.models.model import Initial, Model
 
@@ -42,12 +42,6 @@ class RoBERTa(Model):
     make = "reproduce.models.library:TextClassifier"
     untraced = "torch.fx cannot trace it"
     batch_statistics = False
-
-    def __post_init__(self) -> None:
-        if self.hidden % self.heads:
-            raise ValueError(f"{self.hidden} features cannot be shared out among {self.heads} heads")
-        if self.init not in ("random", "roberta-base"):
-            raise ValueError(f"unknown init '{self.init}': use 'random' or 'roberta-base'")
 
     @property
     def tokens(self) -> int:
@@ -126,16 +120,12 @@ class EarlyExitsRoBERTa(RoBERTa):
     """RoBERTa that ends with the last of its exits.
 
     exits: after how many encoder layers there is a classifier like that of the end, ascending. One exit after all
-        layers is the plain network. ValueError if they do not ascend within the layers.
+        layers is the plain network.
 
     `width` < 1 keeps the first floor(width * n) of n units, one at least.
     """
 
     exits: tuple[int, ...] = (12,)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        ascending(self.exits, self.layers, "layers")
 
     def cut(self, exits: int, width: float) -> EarlyExitsRoBERTa:
         return replace(self, exits=self.exits[:exits], width=width)

@@ -35,19 +35,9 @@ class Over:
 
     partition: Any
 
-    @property
-    def shares_samples(self) -> bool:
-        return bool(getattr(self.partition, "shares_samples", False))
-
-    @property
-    def leaves_empty(self) -> bool:
-        return bool(getattr(self.partition, "leaves_empty", False))
-
-    @property
-    def data_seed(self) -> int | None:
-        """With one the split is the same for all seeds of runs."""
-        seed: int | None = getattr(self.partition, "data_seed", None)
-        return seed
+    shares_samples = property(lambda self: getattr(self.partition, "shares_samples", False))
+    leaves_empty = property(lambda self: getattr(self.partition, "leaves_empty", False))
+    data_seed = property(lambda self: getattr(self.partition, "data_seed", None))
 
 
 def stream(seed: int, *keys: int) -> np.random.Generator:

@@ -61,13 +61,6 @@ class GroupedDirichlet:
     overlap: Fraction = 0.0
     label_sets: tuple[tuple[int, ...], ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.label_sets and self.overlap:
-            raise UserError("declare the overlap of two groups, or their label sets, but not both")
-        for number, given in enumerate(self.label_sets, start=1):
-            if not given or len(set(given)) < len(given):
-                raise UserError(f"group {number} has no labels, or one twice: {given}")
-
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         samples = by_class(labels)
         groups = self.groups(list(samples))

@@ -77,7 +77,7 @@ class Rest(Over):
     """
 
     data: HeldOut
-    leaves_empty = True
+    leaves_empty = True  # type: ignore[assignment]
 
     def split(self, labels: Labels, clients: int, seed: int, which: int = 0) -> list[Indices]:
         """Of each client's list what is left (0) or held out (1), as positions there."""

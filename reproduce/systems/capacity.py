@@ -45,10 +45,6 @@ class SplitCapacity(Capacity):
 
     values: tuple[Share, ...]
 
-    def __post_init__(self) -> None:
-        if any(a <= b for a, b in zip(self.values, self.values[1:], strict=False)):
-            raise ValueError(f"capacities are given from the largest to the smallest, not {self.values}")
-
     def capacities(self, clients: int) -> np.ndarray:
         if clients < len(self.values):
             raise ValueError(f"{clients} clients cannot be divided over {len(self.values)} capacities")

@@ -101,11 +101,6 @@ class Halves(Link):
     first: Interval = (0.4, 0.5)
     second: Interval = (0.0, 0.1)
 
-    def __post_init__(self) -> None:
-        for low, high in (self.first, self.second):
-            if low > high:
-                raise ValueError(f"the interval ({low}, {high}) of loss probabilities is empty")
-
     def failure(self, seed: int, round: int, clients: int) -> np.ndarray:
         bad = np.arange(clients) < clients // 2
         low = np.where(bad, self.first[0], self.second[0])

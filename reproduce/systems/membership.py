@@ -63,10 +63,6 @@ class Rotation(Membership):
     clients_per_group: tuple[Count, ...]
     order: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
-        if wrong := sorted(set(self.order) - set(range(len(self.sizes)))):
-            raise ValueError(f"the order {self.order} names groups {wrong} of {len(self.sizes)} groups, counted from 0")
-
     @property
     def sizes(self) -> tuple[int, ...]:
         return self.clients_per_group

@@ -13,15 +13,7 @@ from itertools import count
 from typing import Literal
 
 from reproduce.declare.values import NonNegative, Whole
-from reproduce.systems.schedule import (
-    Aggregation,
-    Clients,
-    Policy,
-    Receive,
-    Simulation,
-    Update,
-    check_repeats,
-)
+from reproduce.systems.schedule import Aggregation, Clients, Policy, Receive, Simulation, Update, check_repeats
 from reproduce.systems.speeds import Pace
 
 
@@ -35,14 +27,6 @@ class Sampled(Policy):
 
     n: Clients
     selections: tuple[tuple[Whole, ...], ...] = ()
-
-    def __post_init__(self) -> None:
-        if any(len(chosen) != self.n for chosen in self.selections):
-            raise ValueError(f"the selections {self.selections} must name {self.n} clients each")
-
-    def check(self, clients: int, steps: int, pace: Pace) -> None:
-        if any(client >= clients for chosen in self.selections for client in chosen):
-            raise ValueError(f"the selections {self.selections} name clients outside 0..{clients - 1}")
 
     def select(self, run: Simulation, round: int) -> list[tuple[int, int]]:
         """(client, m) of `round` in order of clients; m is how often the client was drawn."""
@@ -82,7 +66,6 @@ class DeFedAvgNIIDPolicy(Sampled):
     empty: Literal["wait", "skip"] = "wait"
 
     def check(self, clients: int, steps: int, pace: Pace) -> None:
-        super().check(clients, steps, pace)
         if self.receive == "keep" and self.variant == "continue":
             check_repeats(steps * float(pace.step_seconds(0, clients).min()), pace)
         if self.empty == "skip" and pace.upload + pace.download == 0:

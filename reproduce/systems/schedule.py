@@ -12,7 +12,6 @@ uploads (with the aggregation they complete), arrivals of broadcasts, selections
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -154,33 +153,26 @@ class Simulation:
         )
 
 
-class Policy(ABC):
+class Policy:
     """When clients train and the server aggregates: an algorithm of DeFedAvg seen by the clock alone."""
 
     n: int
 
-    @abstractmethod
     def check(self, clients: int, steps: int, pace: Pace) -> None:
-        """Raise ValueError if the policy cannot run with so many clients and local steps at this pace."""
+        """Raises ValueError if the policy cannot run with so many clients and local steps at this pace."""
 
-    @abstractmethod
     def aggregations(self, run: Simulation) -> Iterator[Aggregation]:
         """The aggregations of a run in order, without end."""
+        raise NotImplementedError
 
 
 def check_repeats(seconds: float, pace: Pace) -> None:
-    """Raise ValueError if jobs that follow one another every `seconds` are too many to simulate."""
+    """Raises ValueError if jobs that follow one another every `seconds` are too many to simulate."""
     if REPEATS * seconds <= pace.upload + pace.download:
         raise ValueError(
             f"a client that keeps training from the same model would finish more than {REPEATS:,} jobs, {seconds:g} s "
             'each, while a model is sent to it and back: use longer jobs, or receive="consume"'
         )
-
-
-def check_length(aggregations: int | None, horizon: float | None) -> None:
-    """Raise ValueError unless one of them is given."""
-    if aggregations is None and horizon is None:
-        raise ValueError("say how many aggregations, or how many virtual seconds, to simulate")
 
 
 @dataclass(frozen=True)
@@ -207,12 +199,10 @@ class Schedule:
 
     def stream(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Iterator[Aggregation]:
         """As `simulate`, one after the other."""
-        check_length(aggregations, horizon)
         return self._drawn(Simulation(self, seed), aggregations, horizon)
 
     def timeline(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Timeline:
         """As `simulate`, with all jobs. Without a horizon the timeline ends with the last aggregation."""
-        check_length(aggregations, horizon)
         run = Simulation(self, seed, record=True)
         drawn = list(self._drawn(run, aggregations, horizon))
         complete = aggregations is not None and len(drawn) == aggregations

@@ -37,10 +37,6 @@ class UniformSlowdown(Speeds):
     high: Factor = 5.0
     model: Literal["slowdown", "rate"] = "slowdown"
 
-    def __post_init__(self) -> None:
-        if self.low > self.high:
-            raise ValueError(f"the range of slow-down factors {self.low}..{self.high} is empty")
-
     def slowdowns(self, seed: int, clients: int) -> np.ndarray:
         drawn = np.random.default_rng([seed, SPEED_STREAM]).uniform(self.low, self.high, clients)
         return drawn if self.model == "slowdown" else self.high / drawn

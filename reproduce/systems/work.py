@@ -99,10 +99,6 @@ class Halves(Work):
     second: Range = (20, 30)
     unit: Unit = "epochs"
 
-    def __post_init__(self) -> None:
-        for low, high in (self.first, self.second):
-            _check_range(low, high)
-
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         slow = np.arange(clients) < clients // 2
         low = np.where(slow, self.first[0], self.second[0])
@@ -141,9 +137,6 @@ class Uniform(Work):
     high: Count
     mode: Mode = "fixed"
     unit = "steps"
-
-    def __post_init__(self) -> None:
-        _check_range(self.low, self.high)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         return _published("randint", self.low, self.high + 1, clients, self.mode, round).astype(np.int64)
@@ -192,8 +185,3 @@ def _first(method: str, a: float, b: float, clients: int, draws: int) -> np.ndar
     generator that is seeded by the first draw of seed 42 i."""
     seeds = [np.random.RandomState(42 * i).randint(12345) for i in range(1, clients + 1)]
     return np.array([getattr(np.random.RandomState(seed), method)(a, b, draws) for seed in seeds])
-
-
-def _check_range(low: int, high: int) -> None:
-    if low > high:
-        raise ValueError(f"the range of work {low}..{high} is empty")
