@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,11 +26,3 @@ def test_the_bar_counts_the_rounds_of_all_runs_and_those_that_a_finished_one_did
         runs[2].state["round"] = 2
     assert progress.bar.n == 15
     assert re.fullmatch(r"job: 15 of 25 rounds in \d s\n", capsys.readouterr().err), "a log gets one line"
-
-
-def test_a_long_name_leaves_room_for_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    name = "smoke/play/fedagrac-steps--my-module-fedslow-1eab858821"
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert Progress(name, [run(9)]).bar.desc == f"…{name[-39:]}"
-    assert Progress("job", [run(9)]).bar.desc == "job"

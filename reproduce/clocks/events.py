@@ -191,19 +191,17 @@ class Script:
     @classmethod
     def of(cls, schedule: Schedule, seed: int, aggregations: int | None, horizon: float | None) -> Script:
         """The script of a run: what the schedule's `simulate` gives."""
-        kinds = {"time": "d", "first": "q", "client": "q", "job": "q", "version": "q", "steps": "q", "weight": "d"}
-        columns: dict[str, array[Any]] = {name: array(kind) for name, kind in kinds.items()}
-        last_use, kept = array("q", [-1]), [columns[n] for n in ("client", "job", "version", "steps", "weight")]
-        columns["first"].append(0)
+        time, first, last_use = array("d"), array("q", [0]), array("q", [-1])
+        columns: list[array[Any]] = [array(kind) for kind in "qqqqd"]  # of the updates, as above
         for a in schedule.stream(seed, aggregations, horizon):
-            columns["time"].append(a.time)
+            time.append(a.time)
             for u in a.updates:
-                for column, value in zip(kept, (u.client, u.job, u.start_version, u.steps, u.weight), strict=True):
+                for column, value in zip(columns, (u.client, u.job, u.start_version, u.steps, u.weight), strict=True):
                     column.append(value)
                 last_use[u.start_version] = a.index
-            columns["first"].append(len(columns["client"]))
+            first.append(len(columns[0]))
             last_use.append(-1)
-        return cls(**{name: np.array(column) for name, column in columns.items()}, last_use=np.array(last_use))
+        return cls(*map(np.array, (time, first, *columns, last_use)))
 
     def arrivals(self, index: int, starts: dict[int, Tensor], limit: int) -> Arrivals:
         """The updates of aggregation `index`, whose start versions are in `starts`."""

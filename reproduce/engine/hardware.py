@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 from functools import cache
@@ -26,15 +25,12 @@ def machine() -> Machine:
 
 
 def memory() -> float:
-    """Bytes of memory that this machine, or the container on it, has; no bound where the system does not tell."""
+    """Bytes of memory that this machine, or the container on it, has."""
     try:
         allowed = ALLOWED.read_text().strip()
     except OSError:
         allowed = "max"
-    try:
-        whole = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        whole = math.inf
+    whole = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(whole, float(allowed)) if allowed.isdecimal() else whole
 
 

@@ -23,9 +23,9 @@ def fast_products() -> bool:
     also permits bfloat16 where the processor has matrix units for it, so the result is compared with float64 first and
     the switch taken back unless the error is that of float32.
     """
-    switch = getattr(torch.backends.mkldnn, "matmul", None)
-    if switch is None or not torch.backends.mkldnn.is_available():
+    if not torch.backends.mkldnn.is_available():
         return False
+    switch = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     before = switch.fp32_precision
     generator = torch.Generator().manual_seed(0)
     a, b = torch.randn(96, 784, generator=generator), torch.randn(784, 160, generator=generator)
@@ -70,7 +70,4 @@ def set_cuda_arithmetic(precision: str) -> None:
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     matmul.allow_bf16_reduced_precision_reduction = False
     cudnn.deterministic, cudnn.benchmark = True, False
-    if hasattr(cudnn, "conv"):  # torch 2.9; it refuses to answer once both ways have been used
-        matmul.fp32_precision = cudnn.conv.fp32_precision = "tf32" if precision == "tf32" else "ieee"
-    else:
-        matmul.allow_tf32 = cudnn.allow_tf32 = precision == "tf32"
+    matmul.fp32_precision = cudnn.conv.fp32_precision = "tf32" if precision == "tf32" else "ieee"  # type: ignore[attr-defined]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import signal
 import sys
 import threading
@@ -58,15 +57,8 @@ class Progress:
 
         self.runs, self.title, self.terminal = runs, title, sys.stderr.isatty()
         self.rounds = sum(r.experiment.clock.length(r.experiment) for r in runs)
-        most = shutil.get_terminal_size().columns // 2  # the rest is for the bar and the time left
-        self.bar = tqdm(
-            total=self.rounds,
-            desc=title if len(title) <= most else f"…{title[1 - most :]}",
-            unit="round",
-            mininterval=0.5,
-            smoothing=0.1,
-            delay=0 if self.terminal else math.inf,
-        )
+        delay = 0 if self.terminal else math.inf
+        self.bar = tqdm(total=self.rounds, desc=title, unit="round", mininterval=0.5, smoothing=0.1, delay=delay)
 
     def __enter__(self) -> Progress:
         return self

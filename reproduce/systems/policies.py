@@ -141,9 +141,6 @@ class _SendBuffers:
 
     def _train(self, client: int, start: float, version: int) -> None:
         job, end = self.run.started[client], start + self.run.job_seconds[client]
-        replaced = self.sent[client]
-        if replaced is not None:
-            self.run.note(client, *replaced, overwritten=end)
         self.run.note(client, job, version, start, end)
         self.sent[client] = (job, version, start, end)
         self.run.started[client] += 1

@@ -74,8 +74,8 @@ class Aggregation:
 class ClientJob(NamedTuple):
     """A client's training from `start` to `end` (seconds), used or not.
 
-    `arrival`: when the server received its update, None if not within the timeline. `overwritten`: a newer result took
-    its place in the send buffer before the server asked. Neither: still running, or waiting in the send buffer.
+    `arrival`: when the server received its update, None if not within the timeline: it is still running, waits in the
+    send buffer, or a newer result took its place there.
     """
 
     client: int
@@ -84,7 +84,6 @@ class ClientJob(NamedTuple):
     start: float
     end: float
     arrival: float | None
-    overwritten: bool
 
     @property
     def uploaded(self) -> bool:
@@ -117,7 +116,7 @@ class Simulation:
         self.upload, self.download = schedule.pace.upload, schedule.pace.download
         self.rng = np.random.default_rng([seed, SAMPLING_STREAM])
         self.started = [0] * self.clients
-        self.log: dict[tuple[int, int], tuple[int, float, float, float, float]] | None = {} if record else None
+        self.log: dict[tuple[int, int], tuple[int, float, float, float]] | None = {} if record else None
         self.catch_up: Callable[[float], object] = lambda horizon: None
         """Notes the jobs up to a horizon that the policy has not looked at yet."""
 
@@ -129,26 +128,17 @@ class Simulation:
         self.note(client, job, version, start, end, arrival)
         return Update(client, job, version, self.steps, start, end, arrival, weight)
 
-    def note(
-        self,
-        client: int,
-        job: int,
-        version: int,
-        start: float,
-        end: float,
-        arrival: float = math.inf,
-        overwritten: float = math.inf,
-    ) -> None:
-        """Log a job, in place of what was known of it; when its update arrives or is overwritten, in seconds."""
+    def note(self, client: int, job: int, version: int, start: float, end: float, arrival: float = math.inf) -> None:
+        """Log a job, in place of what was known of it; when its update arrives, in seconds."""
         if self.log is not None:
-            self.log[client, job] = (version, start, end, arrival, overwritten)
+            self.log[client, job] = (version, start, end, arrival)
 
     def jobs(self, horizon: float) -> tuple[ClientJob, ...]:
         """The jobs started before `horizon`, as they stood then; the aggregations must have been drawn up to there."""
         self.catch_up(horizon)
         return tuple(
-            ClientJob(*key, version, start, end, arrival if arrival <= horizon else None, overwritten <= horizon)
-            for key, (version, start, end, arrival, overwritten) in sorted((self.log or {}).items())
+            ClientJob(*key, version, start, end, arrival if arrival <= horizon else None)
+            for key, (version, start, end, arrival) in sorted((self.log or {}).items())
             if start < horizon
         )
 
