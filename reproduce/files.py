@@ -194,6 +194,6 @@ def mismatch(value: Any, schema: dict[str, Any]) -> str:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    found = best_match(Draft202012Validator(schema).iter_errors(value))
-    place = ".".join(map(str, found.absolute_path)) if found else ""
-    return f"{place}: {found.message}".removeprefix(": ") if found else ""
+    error = best_match(Draft202012Validator(schema).iter_errors(value))
+    place = ".".join(map(str, error.absolute_path)) if error else ""
+    return f"{place}: {error.message}".removeprefix(": ") if error else ""

@@ -143,9 +143,9 @@ class Classification:
     def _check_numbers(self) -> None:
         """UserError for numbers that do not go with the data."""
         shape, sizes = self.source.sample.shape, self.source.sizes
-        for name, there in zip(("train_samples", "test_samples"), sizes, strict=True):
-            if (wanted := getattr(self, name)) > there:
-                raise UserError(f"{name} is {wanted}, and {self.data} has {there}: use fewer, or 0 for all")
+        for name, available in zip(("train_samples", "test_samples"), sizes, strict=True):
+            if (wanted := getattr(self, name)) > available:
+                raise UserError(f"{name} is {wanted}, and {self.data} has {available}: use fewer, or 0 for all")
         if (self.mean or self.std or self.pad) and len(shape) != 3:
             raise UserError(f"mean, std and pad are for images, and {self.data} has samples of one axis")
         if (self.mean or self.std) and not len(self.mean) == len(self.std) == shape[0]:

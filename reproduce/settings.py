@@ -84,8 +84,8 @@ def _word(name: str, *known: str) -> str:
 
 
 def _text(name: str, default: str) -> str:
-    found = variable(name)
-    return default if found is None else found
+    value = variable(name)
+    return default if value is None else value
 
 
 def _number(name: str, default: str, of: Callable[[str], Any], kind: Any, form: str) -> Any:
@@ -107,10 +107,10 @@ def seeds() -> tuple[int, ...] | None:
 
 
 def _different(text: str) -> tuple[int, ...]:
-    found = tuple(map(int, text.split(",")))
-    if len(set(found)) < len(found):
+    numbers = tuple(map(int, text.split(",")))
+    if len(set(numbers)) < len(numbers):
         raise ValueError("a seed occurs twice")
-    return found
+    return numbers
 
 
 def budget() -> float | None:
@@ -133,11 +133,11 @@ def _folder(name: str, default: str) -> Path:
     text = _text(name, default)
     path = Path(text)
     try:
-        there = path.stat()
+        status = path.stat()
     except (FileNotFoundError, PermissionError):
-        there = None
+        status = None
     except (OSError, ValueError) as error:  # a loop of links, a name that is too long, a file on the way
         raise UserError(f"{name}={text}: {getattr(error, 'strerror', None) or error}; name a folder") from error
-    if not text or (there is not None and not stat.S_ISDIR(there.st_mode)):
+    if not text or (status is not None and not stat.S_ISDIR(status.st_mode)):
         raise UserError(f"{name}={text}: not a folder; name one, or unset it (default: {default})")
     return path

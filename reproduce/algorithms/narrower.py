@@ -77,11 +77,11 @@ class Narrower(Submodels):
         state["work"] += env.processed(cohort.ids, now.steps[cohort.ids])
 
     def extract(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor | Evaluate]:
-        found: list[Tensor | Evaluate] = []
+        models: list[Tensor | Evaluate] = []
         for size in sizes:
             model, place = self.part(env, size, max(state["round"] - 1, 0))
-            found.append(state["x"] if model is None else Evaluate(state["x"][place][None], model=model))
-        return found
+            models.append(state["x"] if model is None else Evaluate(state["x"][place][None], model=model))
+        return models
 
     def holds(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor]:
         masks = []
@@ -99,13 +99,13 @@ def positions(whole: Shapes, part: Shapes, offset: int = 0) -> NDArray[np.int64]
     indices offset, offset + 1, ..., offset + k - 1 modulo c; an axis that is not cut (classes, image channels) stays in
     order. All axes of one length are cut alike, so that a layer's inputs are the outputs of the layer before.
     """
-    start, found = 0, []
+    start, pieces = 0, []
     for name, shape in whole.items():
         if name in part:
             axes = [(np.arange(k) + (offset if k < c else 0)) % c for c, k in zip(shape, part[name], strict=True)]
-            found.append(start + np.ravel_multi_index(np.ix_(*axes), shape).ravel())
+            pieces.append(start + np.ravel_multi_index(np.ix_(*axes), shape).ravel())
         start += math.prod(shape)
-    return np.concatenate(found)
+    return np.concatenate(pieces)
 
 
 @dataclass(frozen=True)

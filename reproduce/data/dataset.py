@@ -46,7 +46,7 @@ def both(
     Images are uint8 [N, H, W, C] or, where `floats` are allowed, floats [N, C, H, W] that are taken as they are.
     ValueError that names the array and the property that is wrong: type, shape, number or range.
     """
-    found: dict[str, NDArray[Any]] = {}
+    checked: dict[str, NDArray[Any]] = {}
     for part, rows in zip(PARTS, sizes, strict=True):
         x, y = features(f"{part}_x", arrays[f"{part}_x"], sample, floats), array(f"{part}_y", arrays[f"{part}_y"])
         if y.dtype.kind not in "iu" or y.ndim != 1:
@@ -56,8 +56,8 @@ def both(
         if y.min() < 0 or y.max() >= classes:
             wrong = int(np.flatnonzero((y < 0) | (y >= classes))[0])
             raise ValueError(f"{part}_y has the label {y[wrong]} (sample {wrong}); labels are 0 .. {classes - 1}")
-        found |= {f"{part}_x": x, f"{part}_y": y.astype(np.int64, copy=False)}
-    return found
+        checked |= {f"{part}_x": x, f"{part}_y": y.astype(np.int64, copy=False)}
+    return checked
 
 
 def features(name: str, x: Any, sample: Sample, floats: bool) -> NDArray[Any]:
@@ -82,10 +82,10 @@ def features(name: str, x: Any, sample: Sample, floats: bool) -> NDArray[Any]:
 
 def array(name: str, value: Any) -> NDArray[Any]:
     """`value` as an array of numbers in this machine's byte order; ValueError if it is none."""
-    found = np.asarray(value)
-    if found.dtype.kind not in "biuf" or found.ndim == 0:
-        raise ValueError(f"{name} is {found.dtype} {list(found.shape)}; it is an array of numbers, one for each sample")
-    return found.astype(found.dtype.newbyteorder("="), copy=False)
+    x = np.asarray(value)
+    if x.dtype.kind not in "biuf" or x.ndim == 0:
+        raise ValueError(f"{name} is {x.dtype} {list(x.shape)}; it is an array of numbers, one for each sample")
+    return x.astype(x.dtype.newbyteorder("="), copy=False)
 
 
 def summed(arrays: Iterable[NDArray[Any]], texts: Iterable[Any] = ()) -> str:

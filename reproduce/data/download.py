@@ -72,7 +72,7 @@ def download(name: str, settings: Settings) -> Path:
 
 def _get(source: Source, folder: Path, temporary: Path) -> Files:
     """The layout whose files were fetched, verified, and moved to their places."""
-    official = next((found for found in source.layouts if all(f.path in URLS for f in found.files)), None)
+    official = next((known for known in source.layouts if all(f.path in URLS for f in known.files)), None)
     layout = official or source.layouts[-1 if source.name in ARCHIVES else 0]
     absent = [file for file in layout.files if not (folder / file.path).exists()]
     if official:
@@ -83,9 +83,9 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
         url, md5, inside = ARCHIVES[source.name]
         packed = _fetch(url, temporary / url.rpartition("/")[2])
         with packed.open("rb") as stream:
-            found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-        if found != md5:
-            raise UserError(f"{url} has the MD5 {found}, expected {md5}; try again later")
+            digest = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        if digest != md5:
+            raise UserError(f"{url} has the MD5 {digest}, expected {md5}; try again later")
         safe: Any = "data" if packed.suffix == ".gz" else None  # of zip files, unpacking is safe
         shutil.unpack_archive(packed, temporary / "unpacked", filter=safe)
         made = {f.path: temporary / "unpacked" / inside / Path(f.path).name for f in absent}

@@ -53,9 +53,9 @@ def read_libsvm(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
 
     with ExitStack() as stack:
         files = [stack.enter_context(_opened(path)) for path in paths]
-        found = load_svmlight_files(files, n_features=source.shape[0], dtype=np.float32, zero_based=False)
+        columns = load_svmlight_files(files, n_features=source.shape[0], dtype=np.float32, zero_based=False)
     arrays: Arrays = {}
-    for part, x, y in zip(("train", "test"), found[::2], found[1::2], strict=True):
+    for part, x, y in zip(("train", "test"), columns[::2], columns[1::2], strict=True):
         if not np.isin(y, (-1, 1)).all():
             raise ValueError(f"a {part} label is neither -1 nor +1")
         arrays |= {f"{part}_x": x.toarray(), f"{part}_y": (y > 0).astype(np.int64)}
@@ -129,7 +129,7 @@ SPLIT = re.compile(r"(train|test|e?val|valid|dev)(ing|idation|uation)?([ _-]?(se
 
 def listed(root: Path) -> list[Path]:
     """The files below a folder, relative to it and sorted; links are followed, hidden names (`.x`, `__x`) left out."""
-    found = []
+    files = []
     for base, folders, names in os.walk(root, followlinks=True):
         here, real = Path(base), Path(base).resolve()
         folders[:], names = ([n for n in group if not n.startswith((".", "__"))] for group in (folders, names))
@@ -137,8 +137,8 @@ def listed(root: Path) -> list[Path]:
             raise UserError(f"{here / loops[0]} is a link to a folder around it: take it out")
         if not folders and not names:
             raise UserError(f"{here} is empty: take it out")
-        found += [(here / n).relative_to(root) for n in names]
-    return sorted(found)
+        files += [(here / n).relative_to(root) for n in names]
+    return sorted(files)
 
 
 def classed(files: Sequence[Path], what: str) -> tuple[list[Path], list[str]]:
@@ -165,7 +165,7 @@ def pixels(files: Iterable[tuple[str, Any]], what: str, mode: str | None = None)
     """
     from PIL import Image, ImageOps
 
-    found: list[NDArray[np.uint8]] = []
+    pictures: list[NDArray[np.uint8]] = []
     for name, file in files:
         try:
             with Image.open(file) as image:
@@ -178,9 +178,9 @@ def pixels(files: Iterable[tuple[str, Any]], what: str, mode: str | None = None)
         except Exception as error:  # Pillow raises whatever it likes on damaged bytes
             why = "it is damaged" if isinstance(error, OSError) else str(error)
             raise UserError(f"{what}: {name} cannot be read as a picture ({why}): repair it, or take it out") from error
-        if found and one.shape[:2] != found[0].shape[:2]:
-            sizes = " and ".join(f"{a.shape[1]} x {a.shape[0]}" for a in (one, found[0]))
+        if pictures and one.shape[:2] != pictures[0].shape[:2]:
+            sizes = " and ".join(f"{a.shape[1]} x {a.shape[0]}" for a in (one, pictures[0]))
             raise UserError(f"{what}: {name} and the first picture have {sizes} pixels: make all of one size")
-        found.append(one)
-    colours = max((a.shape[2] for a in found), default=1)
-    return np.stack([np.broadcast_to(a, (*a.shape[:2], colours)) for a in found])
+        pictures.append(one)
+    colours = max((a.shape[2] for a in pictures), default=1)
+    return np.stack([np.broadcast_to(a, (*a.shape[:2], colours)) for a in pictures])

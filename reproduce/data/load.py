@@ -78,8 +78,8 @@ def load(name: str, settings: Settings) -> Dataset:
         summed = sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode()).hexdigest()
         stamps = [_stamp(file, settings.data) for file in layout.files]
         copy = store.write(settings.store / "data", name, summed, *decode(source, layout, settings.data), stamps)
-    said: dict[str, Any] = {k: unpacked(v) if k.endswith("_text") else v for k, v in copy.arrays().items()}
-    return Dataset(name, n_classes=source.classes, sha256=copy.sha256, note=copy.note, **said)
+    arrays: dict[str, Any] = {k: unpacked(v) if k.endswith("_text") else v for k, v in copy.arrays().items()}
+    return Dataset(name, n_classes=source.classes, sha256=copy.sha256, note=copy.note, **arrays)
 
 
 def _copy(name: str, layout: Files, settings: Settings) -> store.Decoded | None:
@@ -110,10 +110,10 @@ def of_record(record: Any) -> Dataset:
     if it gives other data the second time, or other than the record declares.
     """
     own = foreign(record)
-    found = _loaded(record, own)
-    if own and _loaded(record, own).sha256 != found.sha256:
+    data = _loaded(record, own)
+    if own and _loaded(record, own).sha256 != data.sha256:
         raise UserError(f"{type(record).__name__}.load() gives other data each time: draw with a seed of the record")
-    return found
+    return data
 
 
 def _loaded(record: Any, own: bool) -> Dataset:
@@ -155,8 +155,8 @@ def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
         raise
     except Exception as error:  # the decoders of six formats raise whatever they like on damaged bytes
         files = " and ".join(str(folder / file.path) for file in layout.files)
-        said = f"data set {source.name}: {files} cannot be decoded ({type(error).__name__}: {error})"
-        raise UserError(f"{said}; {AGAIN.format(source.name)}") from error
+        what = f"data set {source.name}: {files} cannot be decoded ({type(error).__name__}: {error})"
+        raise UserError(f"{what}; {AGAIN.format(source.name)}") from error
 
 
 def _absent(layout: Files, folder: Path) -> list[str]:
@@ -182,17 +182,17 @@ def verified(file: File, folder: Path, name: str) -> str:
     path = folder / file.path
     if file.folder:
         return _listing(path)
-    found, side = sha256(path), path.with_name(path.name + ".sha256")
+    digest, side = sha256(path), path.with_name(path.name + ".sha256")
     accepted = [file.sha256] if file.sha256 else []
     if side.is_file():
         accepted.append(side.read_text(encoding="utf-8", errors="replace").split(" ")[0].strip()[:64])
-    if found not in accepted:
+    if digest not in accepted:
         expected = " or ".join(accepted) or f"that of a side file {side.name}, which is not there"
         raise UserError(
-            f"data set {name}: {path} has SHA-256 {found}, expected {expected}: the file is cut short, damaged or "
+            f"data set {name}: {path} has SHA-256 {digest}, expected {expected}: the file is cut short, damaged or "
             f"another one; {AGAIN.format(name)}"
         )
-    return found
+    return digest
 
 
 def sha256(path: Path) -> str:

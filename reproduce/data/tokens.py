@@ -125,8 +125,8 @@ class BytePairs:
         """The texts as ids. Raises MissingData without the folder of the model, UserError for other byte pairs."""
         vocabulary, merges = _stored_pairs(self.name, data) if self.name else _trained_pairs(train, self.vocabulary)
         if len(vocabulary) > self.vocabulary or [vocabulary.get(mark) for mark in MARKS] != list(range(len(MARKS))):
-            said = f"the byte pairs of {self.name} are {len(vocabulary)} ids, not {self.vocabulary}"
-            raise UserError(f"{said} with the marks {' '.join(MARKS)} first: declare as many, or give another folder")
+            have = f"the byte pairs of {self.name} are {len(vocabulary)} ids, not {self.vocabulary}"
+            raise UserError(f"{have} with the marks {' '.join(MARKS)} first: declare as many, or give another folder")
         # From vocabulary and merges alone: a mark that a text spells out is letters here.
         tokenizer = _byte_pairs(vocab=vocabulary, merges=merges)
         tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
@@ -137,13 +137,13 @@ class BytePairs:
 
 def _stored_pairs(name: str, data: Path) -> Pairs:
     """Those of the model's folder."""
-    found = weights.find(name, data, PAIRS)
-    if found is None:
+    file = weights.find(name, data, PAIRS)
+    if file is None:
         raise MissingData(name, weights.missing(name, data, PAIRS, "declare byte pairs of the texts (no name)"))
     try:
-        return _pairs(found.read_text(encoding="utf-8"))
+        return _pairs(file.read_text(encoding="utf-8"))
     except Exception as error:  # json and the file each have their own
-        raise UserError(f"{found} holds no byte pairs ({error}); copy it again") from error
+        raise UserError(f"{file} holds no byte pairs ({error}); copy it again") from error
 
 
 def _trained_pairs(texts: Sequence[str], size: int) -> Pairs:

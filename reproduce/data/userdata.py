@@ -77,10 +77,10 @@ class UserData:
     @property
     def copy(self) -> store.Decoded:
         """The decoded copy; UserError if it is not there any more."""
-        found = _found(self.sha256)
-        if found is None:
+        decoded = _found(self.sha256)
+        if decoded is None:
             raise UserError(f"the decoded copy of your data is not in {settings().store}: give the files once more")
-        return found
+        return decoded
 
     def load(self) -> Dataset:
         """The arrays; raises UserError if the decoded copy is not there any more."""
@@ -135,9 +135,9 @@ def bring(where: Any, label: str = LABEL, holder: str = "") -> UserData:
     x, y = arrays["train_x"], arrays["train_y"]
     shape = (x.shape[3], *x.shape[1:3]) if x.ndim == 4 else x.shape[1:]
     holders = int(arrays["holders"].max()) + 1 if holder else 0
-    found = UserData(sha256, shape, len(y), len(arrays["test_y"]), int(y.max()) + 1, holders)
-    object.__setattr__(found, "called", what)
-    return found
+    data = UserData(sha256, shape, len(y), len(arrays["test_y"]), int(y.max()) + 1, holders)
+    object.__setattr__(data, "called", what)
+    return data
 
 
 def _found(sha256: str) -> store.Decoded | None:
@@ -223,9 +223,9 @@ def _names(columns: Columns, what: str, name: str) -> tuple[list[str], list[str]
         values = Names([_text(value) for value in values.tolist()], ())
     if None in values.rows:
         raise UserError(f"{what}: the column {name} is empty in row {values.rows.index(None)} {ROWS}")
-    there = [*map(str, values.rows)]
-    found = {*there}
-    return there, [text for text in values.order if text in found] or _sorted(found)
+    texts = [*map(str, values.rows)]
+    distinct = {*texts}
+    return texts, [text for text in values.order if text in distinct] or _sorted(distinct)
 
 
 def _text(value: Any) -> str | None:
@@ -244,7 +244,7 @@ def _sorted(names: set[str]) -> list[str]:
 
 def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArray[Any]:
     """Features uint8 [N, H, W, C] or float32 [N, D]."""
-    found = []
+    taken = []
     for name in names:
         values = columns.get(name)
         if values is None or isinstance(values, Names) or values.dtype.kind not in "biuf":
@@ -252,11 +252,11 @@ def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArra
             raise UserError(f"{what}: the column {name} {wrong}")
         if len(values) != rows:
             raise UserError(f"{what}: the column {name} has {len(values)} rows and the labels have {rows}")
-        found.append(values)
-    if found[0].ndim > 2:
-        return _images(found[0], f"{what}: {names[0]}")
+        taken.append(values)
+    if taken[0].ndim > 2:
+        return _images(taken[0], f"{what}: {names[0]}")
     with np.errstate(over="ignore"):
-        x = np.column_stack(found).astype(np.float32)
+        x = np.column_stack(taken).astype(np.float32)
     if not np.isfinite(x).all():
         row, column = np.argwhere(~np.isfinite(x))[0]
         where = names[column] if len(names) > 1 else f"{names[0]} ({column})"

@@ -46,7 +46,7 @@ def read(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -
     where: a folder with its `files`, a file, a `datasets.Dataset` or a `DatasetDict`. what: its name in errors. words:
     columns that are text in a CSV file, the first of which labels of folders and archives get. Raises UserError.
     """
-    found: dict[str, Columns] = {}
+    columns: dict[str, Columns] = {}
     try:
         parts = _parts(where, files, what, words)
         odd = [n for n in parts if n not in ("train", *TESTS) and SPLIT.fullmatch(n)]
@@ -55,13 +55,13 @@ def read(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -
         train, test = "train" if "train" in parts else next(iter(parts)), next((n for n in TESTS if n in parts), "")
         notes = [f"the part {n} is left out" for n in parts if n not in (train, test)]
         for name, part in [("train", train)] + [("test", test)] * bool(test):
-            found[name], left = parts[part]()
+            columns[name], left = parts[part]()
             notes += left
     except UserError:
         raise
     except Exception as error:  # the libraries raise whatever they like
         raise UserError(f"{what} cannot be read: {' '.join(str(error.__cause__ or error).split())}") from error
-    return found, list(dict.fromkeys(notes))
+    return columns, list(dict.fromkeys(notes))
 
 
 def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> dict[str, Part]:
@@ -133,8 +133,8 @@ def _archive(path: Path, label: str) -> dict[str, Part]:
     known = "|".join(("train", *TESTS))
     with path.open("rb") as stream, np.load(stream) as archive:
         for key in archive.files:
-            found = re.fullmatch(rf"({known})_(\w+)|(\w+)_({known})", key)
-            part, name = (found[1] or found[4], found[2] or found[3]) if found else ("train", key)
+            match = re.fullmatch(rf"({known})_(\w+)|(\w+)_({known})", key)
+            part, name = (match[1] or match[4], match[2] or match[3]) if match else ("train", key)
             columns, name = parts.setdefault(part, {}), label if name in ("y", "Y") else name
             if name in columns:
                 raise UserError(f"{path.name} has two arrays {name} of the part {part}: leave one")
@@ -158,7 +158,7 @@ def _columns(rows: Any, what: str, index: Sequence[str] = ()) -> tuple[Columns, 
 
     if rows.format["type"] == "custom" or rows.format["format_kwargs"]:
         raise UserError(f"{what} has a transform, which is made at each access: apply it by map() first")
-    table, found, notes = rows.with_format("arrow")[:], Columns(), []
+    table, columns, notes = rows.with_format("arrow")[:], Columns(), []
     for name in rows.format["columns"]:
         feature = rows.features[name]
         if INDEX.fullmatch(name) or name in index:
@@ -166,13 +166,13 @@ def _columns(rows: Any, what: str, index: Sequence[str] = ()) -> tuple[Columns, 
         elif isinstance(feature, Image):
             cells = [cell or {"bytes": b""} for cell in table[name].to_pylist()]
             opened = [c["path"] if c["bytes"] is None else io.BytesIO(c["bytes"]) for c in cells]
-            found[name] = pixels(((f"row {i}", file) for i, file in enumerate(opened)), what, feature.mode)
+            columns[name] = pixels(((f"row {i}", file) for i, file in enumerate(opened)), what, feature.mode)
         elif isinstance(feature, ClassLabel):  # a negative number is the library's sign for no label
             known = [None if k is None or k < 0 else feature.names[k] for k in table[name].to_pylist()]
-            found[name] = Names(known, tuple(feature.names))
+            columns[name] = Names(known, tuple(feature.names))
         else:
-            found[name] = _array(table[name].combine_chunks(), f"{what}: the column {name}")
-    return found, notes
+            columns[name] = _array(table[name].combine_chunks(), f"{what}: the column {name}")
+    return columns, notes
 
 
 def _array(values: Any, what: str) -> NDArray[Any]:
@@ -186,5 +186,5 @@ def _array(values: Any, what: str) -> NDArray[Any]:
         if len(lengths) != 1 or lengths[0] is None:
             raise UserError(f"{what} has lists of several lengths: make all of one length")
         shape, values = [*shape, lengths[0]], values.flatten()
-    found: NDArray[Any] = values.to_numpy(zero_copy_only=False)
-    return found.reshape(shape)
+    array: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return array.reshape(shape)

@@ -31,7 +31,7 @@ Tell = Callable[[Any], None]
 def forked(
     functions: Sequence[Callable[[Tell], Any]],
     at_once: int = 1,
-    heard: Callable[[int, Any], None] = lambda i, said: None,
+    heard: Callable[[int, Any], None] = lambda i, message: None,
     idle: Callable[[], None] = lambda: None,
     files: Iterable[Path] = (),
 ) -> list[Any]:
@@ -42,11 +42,11 @@ def forked(
     UserError that it is.
     """
     context = multiprocessing.get_context("fork")
-    found: dict[int, Any] = {}
+    results: dict[int, Any] = {}
     working: dict[Connection, tuple[int, Any]] = {}  # pipe -> number of the function, process
     try:
-        while len(found) < len(functions):
-            for i in range(len(found) + len(working), min(len(functions), len(found) + at_once)):
+        while len(results) < len(functions):
+            for i in range(len(results) + len(working), min(len(functions), len(results) + at_once)):
                 pipe, theirs = context.Pipe(duplex=False)
                 child = context.Process(target=_call, args=(functions[i], theirs, os.getpid(), files))
                 with warnings.catch_warnings(action="ignore"):  # this process's other threads hold nothing it needs
@@ -57,19 +57,19 @@ def forked(
             for pipe in ready:
                 i, child = working[pipe]
                 try:
-                    kind, said = pickle.loads(pipe.recv_bytes())
+                    kind, message = pickle.loads(pipe.recv_bytes())
                 except EOFError as error:
                     child.join()
                     raise OwnCodeError(f"its process ended with status {child.exitcode}") from error
                 if kind == "told":
-                    heard(i, said)
+                    heard(i, message)
                 elif kind == "returned":
                     del working[pipe]
                     child.join()
                     pipe.close()
-                    found[i] = said
+                    results[i] = message
                 else:
-                    text, trace = said
+                    text, trace = message
                     raised: UserError = kind(text)
                     raised.add_note(trace)
                     raise raised
@@ -79,16 +79,16 @@ def forked(
             child.kill()
             child.join()
             pipe.close()
-    return [found[i] for i in range(len(functions))]
+    return [results[i] for i in range(len(functions))]
 
 
 def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int, files: Iterable[Path]) -> None:
     """What a forked process does, to its end."""
 
-    def tell(said: Any, kind: Any = "told") -> None:
+    def tell(message: Any, kind: Any = "told") -> None:
         if os.getppid() != parent:  # nobody waits for it
             os._exit(1)
-        pipe.send_bytes(pickle.dumps((kind, said)))
+        pipe.send_bytes(pickle.dumps((kind, message)))
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to all; the parent ends this process
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -106,11 +106,11 @@ def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int, files:
 
 def words(error: BaseException, *files: Path) -> str:
     """An error of a user's code in one line, with the last place in one of their files."""
-    said = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+    line = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in map(str, files)]
     if isinstance(error, SyntaxError) or not frames:  # whose text has the place
-        return said
-    return f"{said} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+        return line
+    return f"{line} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 # --- what it reads ----------------------------------------------------------------------------------------------------
@@ -126,12 +126,12 @@ READING = re.compile(
 def reads(files: Iterable[Path]) -> str:
     """The names in these files of a user's own by which code reads something besides them; "" for none. A result of
     such code is not used again: what was read may have changed."""
-    found: set[str] = set()
+    read: set[str] = set()
     for file in files:
         nodes = [*ast.walk(ast.parse(file.read_bytes()))]
         names = {getattr(n, "id", getattr(n, "attr", getattr(n, "name", None))) for n in nodes}
-        found |= {name for name in names if isinstance(name, str) and READING.fullmatch(name.partition(".")[0])}
-    return ", ".join(sorted(found))
+        read |= {name for name in names if isinstance(name, str) and READING.fullmatch(name.partition(".")[0])}
+    return ", ".join(sorted(read))
 
 
 # --- what it changes for others ---------------------------------------------------------------------------------------

@@ -40,10 +40,10 @@ def function(paper: str, code: Code | Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(code, Code):
         return code
     module, _, name = code.where.partition(":")
-    found = getattr(importlib.import_module(f"reproduce.papers.{paper}.{module}"), name, None)
-    if found is None:
+    named = getattr(importlib.import_module(f"reproduce.papers.{paper}.{module}"), name, None)
+    if named is None:
         raise TypeError(f"reproduce/papers/{paper}/{module}.py has no function '{name}', which an artifact names")
-    return partial(found, **code.options) if code.options else found
+    return partial(named, **code.options) if code.options else named
 
 
 @dataclass(frozen=True)

@@ -50,14 +50,14 @@ OWN = frozenset({"reproduce.declare.apart", "reproduce.engine.own"})
 @cache
 def files(modules: frozenset[str]) -> frozenset[Path]:
     """The files that can change a number of what `modules` (dotted names) and the engine compute."""
-    found: set[str] = set()
+    reached: set[str] = set()
     stack = [ENTRY, *modules]
     while stack:
         name = stack.pop()
-        if name not in found and (name not in HARMLESS or name in OWN & modules):
-            found.add(name)
+        if name not in reached and (name not in HARMLESS or name in OWN & modules):
+            reached.add(name)
             stack += imports(name)
-    sources = {path(name) for name in found}
+    sources = {path(name) for name in reached}
     return frozenset(sources | {c for source in sources for c in _compiled(source.parent)})
 
 
@@ -70,17 +70,17 @@ def digest(of: frozenset[Path]) -> str:
 
 def own(files: frozenset[Path]) -> frozenset[Path]:
     """Files of a user's own, and those beside them that they import, and so on."""
-    found: set[Path] = set()
+    reached: set[Path] = set()
     stack = list(files)
     while stack:
         file = stack.pop()
-        if file not in found:
-            found.add(file)
+        if file not in reached:
+            reached.add(file)
             theirs = (name.split(".") for name in _own_imports(file))
             # In the folder of a clone this package lies beside a user's file, and is not theirs.
             stems = (file.parent.joinpath(*parts) for parts in theirs if parts[0] != PACKAGE.name)
             stack += [f for stem in stems for f in (stem.with_suffix(".py"), stem / "__init__.py") if f.is_file()]
-    return frozenset(found)
+    return frozenset(reached)
 
 
 def packaged(files: Iterable[Path]) -> frozenset[str]:
@@ -102,10 +102,10 @@ def _own_imports(file: Path) -> set[str]:
 
 def path(module: str) -> Path:
     """The file of a module of this package; of a package its `__init__.py`."""
-    found = _find(module)
-    if found is None:
+    file = _find(module)
+    if file is None:
         raise ModuleNotFoundError(f"no source of {module}")
-    return found
+    return file
 
 
 @cache
@@ -133,7 +133,7 @@ def _imports(nodes: Iterable[ast.AST]) -> list[ast.Import | ast.ImportFrom]:
 def _looked_up(nodes: Iterable[ast.AST]) -> set[str]:
     """The modules of functions that are named in a string, "module:name", and looked up when they are called."""
     strings = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
-    return {found[1] for text in strings if (found := re.fullmatch(rf"({PACKAGE.name}(?:\.\w+)+):\w+", text))}
+    return {match[1] for text in strings if (match := re.fullmatch(rf"({PACKAGE.name}(?:\.\w+)+):\w+", text))}
 
 
 def _named(node: ast.Import | ast.ImportFrom, package: Sequence[str]) -> list[str]:

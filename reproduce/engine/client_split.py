@@ -179,12 +179,12 @@ class ClassificationSplit:
             parts = np.split(right, np.cumsum([len(i) for i in self.test_indices])[:-1])
             return np.array([100 * part.mean() if len(part) else np.nan for part in parts])
         classes = self.device_data.classes
-        there = np.bincount(self.device_data.test_labels, minlength=classes)
-        each = np.bincount(self.device_data.test_labels, right, classes) / np.maximum(there, 1)
+        tested = np.bincount(self.device_data.test_labels, minlength=classes)
+        each = np.bincount(self.device_data.test_labels, right, classes) / np.maximum(tested, 1)
         held = np.array(
             [np.bincount(self.device_data.labels[i], minlength=classes) for i in self.indices]
         )  # [N, classes]
-        held[:, there == 0] = 0
+        held[:, tested == 0] = 0
         total = held.sum(1)
         return np.where(total > 0, 100 * held @ each / np.maximum(total, 1), np.nan)
 

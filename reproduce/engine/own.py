@@ -66,24 +66,24 @@ class Own:
 
     def models(self, env: Env, state: State) -> Mapping[str, Any]:
         with self._looked_at("models", env, state):
-            found = self._algorithm.models(env, state)
-        if not isinstance(found, Mapping) or not found or not all(isinstance(key, str) for key in found):
-            raise OwnCodeError(f"`models` gives a mapping from words to models [P], not {_short(found)}")
-        for x in found.values():
+            models = self._algorithm.models(env, state)
+        if not isinstance(models, Mapping) or not models or not all(isinstance(key, str) for key in models):
+            raise OwnCodeError(f"`models` gives a mapping from words to models [P], not {_short(models)}")
+        for x in models.values():
             if isinstance(x, Evaluate):
                 check(env.split, x)
             else:
                 _tensor(env.split, x, "what `models` gives", (env.split.parameters,))
-        return found
+        return models
 
     def metrics(self, env: Env, state: State, answers: Mapping[str, Any]) -> list[tuple[str, str, float]]:
         with self._looked_at("metrics", env, state):
-            found = list(self._algorithm.metrics(env, state, answers))
-        rows = all(isinstance(row, tuple) and [*map(type, row[:2])] == [str, str] and len(row) == 3 for row in found)
-        if not found or not rows or len({row[:2] for row in found}) < len(found):
+            recorded = list(self._algorithm.metrics(env, state, answers))
+        rows = all(isinstance(row, tuple) and [*map(type, row[:2])] == [str, str] and len(row) == 3 for row in recorded)
+        if not recorded or not rows or len({row[:2] for row in recorded}) < len(recorded):
             wanted = "rows (metric, key, value), two words and a number, each pair once"
-            raise OwnCodeError(f"`metrics` gives {wanted}, not {_short(found)}")
-        return found
+            raise OwnCodeError(f"`metrics` gives {wanted}, not {_short(recorded)}")
+        return recorded
 
     @contextmanager
     def _looked_at(self, hook: str, env: Env, state: State) -> Iterator[None]:

@@ -176,8 +176,8 @@ Contents = tuple[bytes, ...]
 
 def ordered(jobs: Sequence[tuple[ClientSplit, Request]]) -> list[int]:
     """The positions of the requests, sorted by their contents; only equal ones stay in the order in which they come."""
-    found = contents(jobs)
-    return sorted(range(len(jobs)), key=found.__getitem__)
+    keys = contents(jobs)
+    return sorted(range(len(jobs)), key=keys.__getitem__)
 
 
 def contents(jobs: Sequence[tuple[ClientSplit, Request]]) -> list[Contents]:
@@ -185,17 +185,17 @@ def contents(jobs: Sequence[tuple[ClientSplit, Request]]) -> list[Contents]:
 
     Tensors are read only where everything else is equal.
     """
-    found: list[Contents] = [
+    keys: list[Contents] = [
         (_NAMES[type(r)], split.name, *[_field(getattr(r, name)) for name in _FIELDS[type(r)]]) for split, r in jobs
     ]
     alike: dict[Contents, list[int]] = defaultdict(list)
-    for i, content in enumerate(found):
+    for i, content in enumerate(keys):
         alike[content].append(i)
     for same in alike.values():
         if len(same) > 1:
             for i in same:
-                found[i] += _digests(jobs[i][1])
-    return found
+                keys[i] += _digests(jobs[i][1])
+    return keys
 
 
 _FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in (Train, Gradient, Evaluate)}

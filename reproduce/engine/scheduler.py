@@ -99,13 +99,13 @@ class Scheduler:
         def play(i: int, tell: Tell) -> tuple[Any, ...]:
             run = self.runs[i]
             trainer = Trainer(threads, self.trainer.forced, self.trainer.arithmetic)  # the first: one thread for OpenMP
-            alone = Scheduler([run], trainer, lambda: tell(run.state["round"]))
-            alone.enough = self.enough
+            scheduler = Scheduler([run], trainer, lambda: tell(run.state["round"]))
+            scheduler.enough = self.enough
             with globally("run", run.seed):
-                alone._run_together([0])
+                scheduler._run_together([0])
             trainer.close()
             kept = {name: run.state[name] for name in (*STATE, "pending") if name in run.state}
-            return kept, alone.cpu[0], alone.shared, dict(alone.seconds), trainer.used
+            return kept, scheduler.cpu[0], scheduler.shared, dict(scheduler.seconds), trainer.used
 
         def heard(i: int, round: int) -> None:
             self.runs[own[i]].state["round"] = round
@@ -114,10 +114,10 @@ class Scheduler:
         files = {file for i in own for file in own_files(self.runs[i].experiment)}
         plays = [partial(play, i) for i in own]
         idle = self.tick or (lambda: None)
-        found = (
-            forked(plays, self.trainer.threads, heard, idle, files) if cpu else [p(lambda said: idle()) for p in plays]
+        outcomes = (
+            forked(plays, self.trainer.threads, heard, idle, files) if cpu else [p(lambda _: idle()) for p in plays]
         )
-        for i, (state, self.cpu[i], shared, seconds, used) in zip(own, found, strict=True):
+        for i, (state, self.cpu[i], shared, seconds, used) in zip(own, outcomes, strict=True):
             self.runs[i].state.update(state)
             self.trainer.used |= used
             for mine, theirs in ((self.shared, shared), (self.seconds, seconds)):
@@ -189,9 +189,9 @@ class Scheduler:
                 split = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
                 before = process_time()
-                found = evaluate(split, requests, self.trainer.spread)
+                judged = evaluate(split, requests, self.trainer.spread)
                 each = (process_time() - before) / sum(len(r.x) for r in requests)
-                for i, r, evaluated in zip(members, requests, found, strict=True):
+                for i, r, evaluated in zip(members, requests, judged, strict=True):
                     evaluated.took = each * len(r.x)
                     answers[i] = evaluated
         return answers

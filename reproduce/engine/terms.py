@@ -71,12 +71,12 @@ class Inner:
     def _dropped(self, models: Sequence[Model], k: int, p: Params, ops: One, batch: Batch) -> Tensor:
         x, labels, weight = batch
         logits = self.model.forward(ops, p, ops.images(x)).to(self.dtype)
-        said = logits.detach().softmax(-1)  # the narrower network's loss is -sum said log softmax(z)
+        target = logits.detach().softmax(-1)  # the narrower network's loss is -sum target log softmax(z)
         loss = ops.losses(logits, labels, weight)
         if not isinstance(ops, Stacked):
             narrow = part(p, self.model, models[self.draws[0, k]], 0)
             z = models[self.draws[0, k]].forward(ops, narrow, ops.images(x)).to(self.dtype)
-            return loss + _mean(-(said * z.log_softmax(-1)).sum(-1), weight)
+            return loss + _mean(-(target * z.log_softmax(-1)).sum(-1), weight)
         draws = self.draws[: ops.models, k]
         for m in np.unique(draws).tolist():  # who drew the same width makes a stack
             rows = torch.from_numpy(np.flatnonzero(draws == m)).to(x.device)
@@ -84,18 +84,18 @@ class Inner:
             stack = Stacked(len(rows), [ops.generators[r] for r in rows.tolist()], ops.batch)
             z = models[m].forward(stack, narrow, stack.images(x[rows])).to(self.dtype)
             mine = None if weight is None else weight[rows]
-            loss = loss + _mean(-(said[rows] * z.log_softmax(-1)).sum(-1), mine)
+            loss = loss + _mean(-(target[rows] * z.log_softmax(-1)).sum(-1), mine)
         return loss
 
 
 def part(p: Params, whole: Model, model: Model, lead: int) -> dict[str, Tensor]:
     """The parameters of a narrower model, the first numbers of those of the whole along each of its axes, after `lead`
     axes of the stack."""
-    found, axes, all_axes = {}, model.axes, whole.axes
+    narrow, axes, all_axes = {}, model.axes, whole.axes
     for n, shape in model.shapes.items():
         cut = p[n].reshape(*p[n].shape[:lead], *all_axes[n])[(*[slice(None)] * lead, *map(slice, axes[n]))]
-        found[n] = cut.reshape(*p[n].shape[:lead], *shape)
-    return found
+        narrow[n] = cut.reshape(*p[n].shape[:lead], *shape)
+    return narrow
 
 
 def _mean(term: Tensor, weight: Tensor | None) -> Tensor:

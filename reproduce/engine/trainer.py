@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -94,7 +94,7 @@ class Trainer:
         plans = Plans()
         # buckets: what may train together; calls: chunks of these, one per thread at a time
         calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
-        for call, rows, cpu in _held(zip(calls, self.spread(_clocked, [call.train for call in calls]), strict=True)):
+        for call, (rows, cpu) in zip(calls, self.spread(_clocked, [call.train for call in calls]), strict=True):
             slots, steps = call.chunk.slots, call.chunk.steps  # processor time is shared out by steps
             for owner, share in zip(call.owners, (cpu * steps / steps.sum()).tolist(), strict=True):
                 collectors[owner].cpu += share
@@ -147,20 +147,6 @@ def _clocked(work: Callable[[], Rows]) -> tuple[Rows, float]:
     return work(), time.thread_time() - before
 
 
-def _held(done: Iterable[tuple[Call, tuple[Rows, float]]]) -> Iterator[tuple[Call, Rows, float]]:
-    """Calls with their rows and processor time, held back until the rows take `KEEP` bytes: adding them up between two
-    local runs would meet cold caches and wait for Python's lock."""
-    held: list[tuple[Call, Rows, float]] = []
-    size = 0
-    for call, (rows, cpu) in done:
-        held.append((call, rows, cpu))
-        size += rows.update.nbytes
-        if size > KEEP:
-            yield from held
-            held, size = [], 0
-    yield from held
-
-
 def demand(home: DeviceData | Objectives, model: Model | None, terms: frozenset[str] = frozenset()) -> Demand:
     """What the strategy is chosen by that trains `model` on this data; without `terms`, that evaluates it."""
     if not isinstance(home, DeviceData):
@@ -196,8 +182,7 @@ def _by_owner(owners: list[int], row: Tensor, rows: Rows) -> Iterator[tuple[int,
 
 
 KEEP = 16 << 20
-"""Bytes of updates up to which calls' rows are held back, and up to which a request that wants weighted sums keeps its
-rows and adds them up at the end."""
+"""Bytes of updates up to which a request that wants weighted sums keeps its rows and adds them up at the end."""
 
 
 class Collector:

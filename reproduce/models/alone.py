@@ -64,10 +64,10 @@ class Live:
 
     def entries(self, p: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The entries of the vector as they are now; UserError if they are others than those of `p`."""
-        found = tensors(self.module)
-        if other := {(n, t.shape) for n, t in found.items()} ^ {(n, t.shape) for n, t in p.items()}:
+        now = tensors(self.module)
+        if other := {(n, t.shape) for n, t in now.items()} ^ {(n, t.shape) for n, t in p.items()}:
             raise UserError(f"the network {self.model.make} changes what it has: {min(other)[0]} is not as it was")
-        return found
+        return now
 
     def load(self, p: Mapping[str, Tensor], into: Mapping[str, Tensor]) -> None:
         with torch.no_grad():
@@ -82,9 +82,9 @@ class Live:
         right = isinstance(logits, Tensor) and logits.dim() == 2 and len(logits) == len(x)
         if right and logits.is_floating_point():
             return self.seen.pop("features", logits), logits
-        said = f"{logits.dtype} {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(out).__name__
+        made = f"{logits.dtype} {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(out).__name__
         raise UserError(
-            f"the network {self.model.make} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {said}"
+            f"the network {self.model.make} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {made}"
         )
 
     def back(self, *made: tuple[Tensor, Tensor | None]) -> dict[str, Tensor]:
@@ -100,11 +100,11 @@ class Live:
 
     def read(self, p: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The buffers after a call; parameters that the call itself changed are changed in `p`, too."""
-        found = self.entries(p)
+        now = self.entries(p)
         with torch.no_grad():
             for name, t in self.parameters.items():
                 p[name].copy_(t)
-        return {name: t.detach() for name, t in found.items() if name not in self.parameters}
+        return {name: t.detach() for name, t in now.items() if name not in self.parameters}
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -128,8 +128,8 @@ class Through(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
-        found = ctx.live.back(*zip(ctx.made, grads, strict=True))
-        return None, None, None, *map(found.get, ctx.names)
+        gradients = ctx.live.back(*zip(ctx.made, grads, strict=True))
+        return None, None, None, *map(gradients.get, ctx.names)
 
 
 def both(model: Network, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
@@ -141,19 +141,19 @@ def both(model: Network, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[
                 ops.own["live"] = Live(model, made, p, True)
             live = ops.own["live"]
             live.load(p, live.parameters)
-            found = live(x, int(torch.randint(2**62, (), generator=ops.generators[0], device=x.device)))
+            outputs = live(x, int(torch.randint(2**62, (), generator=ops.generators[0], device=x.device)))
             ops.buffers |= live.read(p)
         else:
             live = Live(model, made, p, False)
             try:
                 with torch.set_grad_enabled(wanted):
-                    found = live(x, 0)
+                    outputs = live(x, 0)
             except UserError:  # it may ask for gradients on its way
                 live = Live(model, made, p, False)
-                found = live(x, 0)
+                outputs = live(x, 0)
         if wanted:
-            return Through.apply(live, list(p), found, *p.values())  # type: ignore[no-any-return]
-    return found[0].detach(), found[1].detach()
+            return Through.apply(live, list(p), outputs, *p.values())  # type: ignore[no-any-return]
+    return outputs[0].detach(), outputs[1].detach()
 
 
 def called(model: Model, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, ...]:

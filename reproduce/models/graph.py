@@ -46,7 +46,7 @@ class Graph:
 
         Nothing is computed that is not asked for, or kept longer than it is needed.
         """
-        known, found = dict(values), {}
+        known, results = dict(values), {}
         for number, ended in self._plan(frozenset(known), tuple(wanted)):
             step = self.steps[number - 1]
             inputs = [known[i] for i in step.inputs]
@@ -57,8 +57,8 @@ class Graph:
             known[number] = value if step.factor == 1 else ops.scale(value, step.factor)
             del inputs, value
             if number in wanted:
-                found[number] = known[number]
-        return [found[i] if i in found else values[i] for i in wanted]
+                results[number] = known[number]
+        return [results[i] if i in results else values[i] for i in wanted]
 
     def _plan(self, given: frozenset[int], wanted: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
         """The numbers of the values to make, in order, each with those that are not needed any more."""
@@ -113,12 +113,12 @@ class Graph:
         }
 
     @staticmethod
-    def read(said: dict[str, Any]) -> Graph:
+    def read(data: dict[str, Any]) -> Graph:
         """The inverse of `said`."""
-        steps = [Step(op, tuple(inputs), layer, tuple(map(tuple, rest))) for op, inputs, layer, rest in said["steps"]]
-        shapes = {name: tuple(shape) for name, shape in said["shapes"].items()}
-        outputs = tuple(said["outputs"])
-        return Graph(shapes, frozenset(said["buffers"]), tuple(steps), outputs, said["features"], said["alone"])
+        steps = [Step(op, tuple(inputs), layer, tuple(map(tuple, rest))) for op, inputs, layer, rest in data["steps"]]
+        shapes = {name: tuple(shape) for name, shape in data["shapes"].items()}
+        outputs = tuple(data["outputs"])
+        return Graph(shapes, frozenset(data["buffers"]), tuple(steps), outputs, data["features"], data["alone"])
 
 
 class Count:

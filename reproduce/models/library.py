@@ -76,13 +76,13 @@ class EarlyExits(SmallImageResNet):
 
     def forward(self, x: Tensor) -> list[Tensor]:
         x = self.relu(self.bn1(self.conv1(x)))
-        found, depth = [], 0
+        logits, depth = [], 0
         for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
             for block in stage:
                 x, depth = block(x), depth + 1
                 if depth in self.exits:
-                    found.append(getattr(self, self.exits[depth])(x))
-        return found
+                    logits.append(getattr(self, self.exits[depth])(x))
+        return logits
 
 
 def imagenet_resnet(net: declared.ImageNetResNet) -> ResNet:
@@ -162,7 +162,7 @@ class TextClassifier(nn.Module):
         longest = max(1, int((kept * torch.arange(1, ids.shape[1] + 1, device=ids.device)).max()))
         ids, kept = ids[:, :longest], kept[:, :longest]
         types = torch.zeros_like(ids)
-        found = self.roberta(ids, kept.long(), types, output_hidden_states=True)
-        states = found.hidden_states  # embedded, and after each layer: [B, L, F]
+        encoded = self.roberta(ids, kept.long(), types, output_hidden_states=True)
+        states = encoded.hidden_states  # embedded, and after each layer: [B, L, F]
         logits = [getattr(self, name)(states[depth]) for depth, name in self.classifiers.items()]
-        return found.last_hidden_state[:, 0], *logits
+        return encoded.last_hidden_state[:, 0], *logits

@@ -33,14 +33,14 @@ def window(*names: str) -> Callable[[Any], dict[str, int]]:
     """Size, stride and padding of a layer's window; Unknown unless they are the same in both directions."""
 
     def options(m: Any) -> dict[str, int]:
-        found = {}
+        numbers = {}
         for name in names:
             value = getattr(m, name)
             pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
             if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], int):
                 raise Unknown(f"the {name} {value} of a {type(m).__name__} is not the same in both directions")
-            found[name.removeprefix("kernel_")] = pair[0]
-        return found
+            numbers[name.removeprefix("kernel_")] = pair[0]
+        return numbers
 
     return options
 
@@ -90,20 +90,20 @@ def tensors(module: nn.Module) -> dict[str, Tensor]:
 
     What is shared is there once. Counters and what is not stored are none.
     """
-    found: dict[int, tuple[str, Tensor]] = {}
+    known: dict[int, tuple[str, Tensor]] = {}
     for prefix, m in module.named_modules():
         kept = {n: b for n, b in m._buffers.items() if n not in m._non_persistent_buffers_set}
         for name, t in (m._parameters | kept).items():
             if t is not None and (name in m._parameters or t.is_floating_point()):
-                found.setdefault(id(t), (f"{prefix}.{name}".removeprefix("."), t))
-    return dict(found.values())
+                known.setdefault(id(t), (f"{prefix}.{name}".removeprefix("."), t))
+    return dict(known.values())
 
 
 def entries(module: nn.Module) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
     """Shapes of the entries of a module's vector, and which of them are buffers. A frozen parameter has gradient 0."""
-    found = tensors(module)
-    buffers = frozenset(n for n, t in found.items() if not isinstance(t, nn.Parameter))
-    return {n: tuple(t.shape) for n, t in found.items()}, buffers
+    named = tensors(module)
+    buffers = frozenset(n for n, t in named.items() if not isinstance(t, nn.Parameter))
+    return {n: tuple(t.shape) for n, t in named.items()}, buffers
 
 
 def lower(module: nn.Module) -> Graph:
@@ -161,16 +161,16 @@ class Writer:
 
     def _function(self, node: fx.Node) -> None:
         name = node.target if isinstance(node.target, str) else NAMES.get(node.target, "")
-        said, rest = f"{getattr(node.target, '__name__', node.target)}()", node.args[1:]
+        call, rest = f"{getattr(node.target, '__name__', node.target)}()", node.args[1:]
         if name in ("size", "getattr", "getitem"):
             return  # of a shape: what else is read so is no value, and nothing may be computed from it
         if name.rstrip("_") == "add" and len(rest) == 1:
             self.add(node, "add")
         elif name.rstrip("_") in FUNCTIONS and node.op != "get_attr":
             kind = FUNCTIONS[name.rstrip("_")]
-            self._layer(node, said, kind() if kind is nn.Flatten else kind(*rest, **node.kwargs))
+            self._layer(node, call, kind() if kind is nn.Flatten else kind(*rest, **node.kwargs))
         else:
-            raise Unknown(said)
+            raise Unknown(call)
 
     def _layer(self, node: fx.Node, name: str, m: Any) -> None:
         """The step of a layer of torch."""

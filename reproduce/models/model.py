@@ -243,13 +243,13 @@ def sources() -> str:
 def kept() -> dict[str, Any]:
     """The graphs that are kept, by the words of their records; none if they were made by other sources."""
     content = json.loads(KEPT.read_bytes()) if KEPT.is_file() else {}
-    found: dict[str, Any] = content.get("networks", {}) if content.get("sources") == sources() else {}
-    return found
+    graphs: dict[str, Any] = content.get("networks", {}) if content.get("sources") == sources() else {}
+    return graphs
 
 
 def keep(graphs: Mapping[str, Graph]) -> None:
     """Writes the graphs by the words of their records; a full disk is an error, and nothing is half-written."""
-    lines = ",\n".join(f"{json.dumps(said)}: {json.dumps(graph.said())}" for said, graph in sorted(graphs.items()))
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(graph.said())}" for name, graph in sorted(graphs.items()))
     write_text(KEPT, f'{{"sources": "{sources()}", "networks": {{\n{lines}\n}}}}\n')
     kept.cache_clear()
 
@@ -257,8 +257,8 @@ def keep(graphs: Mapping[str, Graph]) -> None:
 @cache
 def graph_of(model: Model) -> Graph:
     """The graph of a network, kept or written down now (which needs torch); UserError if there is no such module."""
-    if (said := kept().get(repr(model))) is not None:
-        return Graph.read(said)
+    if (stored := kept().get(repr(model))) is not None:
+        return Graph.read(stored)
     from reproduce.models.lower import lowered
 
     return lowered(model)

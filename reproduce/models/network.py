@@ -74,9 +74,9 @@ class Network(Model):
         return self._with("seed", seed)
 
     def _with(self, name: str, value: Any) -> Network:
-        found = copy.copy(self)
-        object.__setattr__(found, name, value)
-        return found
+        changed = copy.copy(self)
+        object.__setattr__(changed, name, value)
+        return changed
 
     @property
     def graph(self) -> Graph:

@@ -84,10 +84,10 @@ def stored(model: Model, settings: Settings) -> Stored:
         raise UserError(f"{path} is damaged: its SHA-256 is {sha256}; delete it and fetch it again")
     content, tensors = _content(path, name), {}
     for parameter in filter(model.is_stored, model.shapes):
-        found, shape = content.get(parameter), model.shapes[parameter]
-        if found is None or tuple(found.shape) != shape:
+        tensor, shape = content.get(parameter), model.shapes[parameter]
+        if tensor is None or tuple(tensor.shape) != shape:
             raise UserError(f"{path} holds no {parameter} of shape {shape}: it is not the network {name}")
-        tensors[parameter] = found
+        tensors[parameter] = tensor
     return Stored(tensors, {name: sha256})
 
 

@@ -76,31 +76,31 @@ def _sound(what: str, partition: object, given: Iterable[object], clients: int, 
         raise UserError(f"{what} makes {len(parts)} parts for {clients} clients")
     empty = [m for m, part in enumerate(parts) if not len(part)]
     if len(empty) == clients or (empty and not getattr(partition, "leaves_empty", False)):
-        said = f"{what} gives client {empty[0]} no samples: use fewer clients"
-        raise UserError(f"{said} (or say `leaves_empty = True`)" if foreign(partition) else f"{said}, or more samples")
+        line = f"{what} gives client {empty[0]} no samples: use fewer clients"
+        raise UserError(f"{line} (or say `leaves_empty = True`)" if foreign(partition) else f"{line}, or more samples")
     holders = np.bincount(np.concatenate(parts), minlength=samples)
     if holders.max() > 1:
         twice = [m for m, part in enumerate(parts) if len(np.unique(part)) < len(part)]
         if twice:
             raise UserError(f"{what} gives client {twice[0]} a sample twice")
         if not getattr(partition, "shares_samples", False):
-            said = f"sample {holders.argmax()} to {holders.max()} clients"
-            raise UserError(f"{what} gives {said}: give each to one (or say `shares_samples = True`)")
+            line = f"sample {holders.argmax()} to {holders.max()} clients"
+            raise UserError(f"{what} gives {line}: give each to one (or say `shares_samples = True`)")
     return parts
 
 
 def _positions(what: str, part: object, samples: int) -> Indices:
     """One client's list; `what` says whose."""
-    found = np.asarray(part)
-    if found.shape == (0,):
+    positions = np.asarray(part)
+    if positions.shape == (0,):
         return np.empty(0, np.int64)
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        mask = ", np.flatnonzero(mask)" * (found.dtype.kind == "b")
-        raise UserError(f"{what} {found.dtype} {list(found.shape)}: give a list of whole numbers{mask}")
-    for end in (found.min(), found.max()):
+    if positions.ndim != 1 or positions.dtype.kind not in "iu":
+        mask = ", np.flatnonzero(mask)" * (positions.dtype.kind == "b")
+        raise UserError(f"{what} {positions.dtype} {list(positions.shape)}: give a list of whole numbers{mask}")
+    for end in (positions.min(), positions.max()):
         if not 0 <= end < samples:
             raise UserError(f"{what} the sample {end}: there are 0 to {samples - 1}")
-    return found.astype(np.int64)
+    return positions.astype(np.int64)
 
 
 def impossible(what: str, clients: int) -> UserError:

@@ -196,9 +196,9 @@ def _deal(groups: Sequence[Indices], priors: Matrix, rng: np.random.Generator) -
     return [rng.permutation(np.array(indices, np.int64)) for indices in taken]
 
 
-def _restricted(priors: Matrix, there: NDArray[np.bool_]) -> list[list[float]]:
+def _restricted(priors: Matrix, left: NDArray[np.bool_]) -> list[list[float]]:
     """Cumulative prior mass on the classes that are there; a client without any is uniform on them."""
-    mass = priors * there
-    mass = np.where(mass.sum(axis=1, keepdims=True) > 0, mass, there.astype(np.float64))
+    mass = priors * left
+    mass = np.where(mass.sum(axis=1, keepdims=True) > 0, mass, left.astype(np.float64))
     rows: list[list[float]] = np.cumsum(mass, axis=1).tolist()
     return rows

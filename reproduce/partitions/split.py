@@ -82,11 +82,11 @@ def _subset(labels: Labels, count: int, problem: Classification, part: str) -> I
     order = rng("subset", part, problem.subset_seed).permutation(len(labels))
     if not problem.subset_balanced:
         return np.sort(order[:count])
-    classes, there = np.unique(labels, return_counts=True)
+    classes, counts = np.unique(labels, return_counts=True)
     each = count // len(classes)
-    if not 0 < each <= there.min():
-        said = f"{each} samples of each of {len(classes)} classes, and the smallest has {there.min()}"
-        raise UserError(f"{part}_samples = {count} are {said}: use another number, or subset_balanced=False")
+    if not 0 < each <= counts.min():
+        wanted = f"{each} samples of each of {len(classes)} classes, and the smallest has {counts.min()}"
+        raise UserError(f"{part}_samples = {count} are {wanted}: use another number, or subset_balanced=False")
     return np.sort(np.concatenate([order[labels[order] == c][:each] for c in classes]))
 
 

@@ -173,8 +173,8 @@ def _compiler(wanted: str | None) -> tuple[str, ...] | None:
     for program, *options in filter(None, commands):
         if path := shutil.which(program):
             return (path, *options)
-    said = f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)"
-    print(f"{said}; other strategies take over (slower; CC names a compiler)", file=sys.stderr)
+    why = f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)"
+    print(f"{why}; other strategies take over (slower; CC names a compiler)", file=sys.stderr)
     return None
 
 
@@ -182,10 +182,10 @@ def _compiler(wanted: str | None) -> tuple[str, ...] | None:
 def version(command: tuple[str, ...]) -> str:
     """The first line that a compiler says of itself."""
     try:
-        said = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20).stdout
+        answer = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20).stdout
     except (OSError, subprocess.SubprocessError):
-        said = ""
-    return next(iter(said.splitlines()), "unknown")
+        answer = ""
+    return next(iter(answer.splitlines()), "unknown")
 
 
 @cache
@@ -235,7 +235,7 @@ def _folder() -> Path:
     if not beside:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reproduce"
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-    found = folder.stat()
-    if found.st_mode & stat.S_IWOTH or not (beside or found.st_uid == os.getuid()):
+    status = folder.stat()
+    if status.st_mode & stat.S_IWOTH or not (beside or status.st_uid == os.getuid()):
         raise OSError(f"others may write to {folder}: `chmod o-w` it, or delete it")
     return folder
