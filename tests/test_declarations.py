@@ -110,7 +110,6 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("no evaluation view 'held:3,4'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "held:3,4")))),
     ("no evaluation view 'validation'", (NET, SYSTEM, FedAvg(), Rounds(2, view="validation"))),
     ("no evaluation view 'train:'", (NET, SYSTEM, FedAvg(), Rounds(2, view="train:"))),
-    ("traces are for quadratics", (NET, SYSTEM, FedAvg(), Rounds(2, trace=1))),
 ]
 
 

@@ -27,6 +27,7 @@ class Rounds:
     """
 
     memory: ClassVar[tuple[str, ...]] = ("steps_done", "pending", "ending")
+    """What it keeps in the run's state: batches that each client has done [N]; is an evaluation due; is it the last."""
 
     rounds: Whole
     every: Count = 1
@@ -47,8 +48,6 @@ class Rounds:
             raise ValueError("a quadratic has no classes to tell apart")
         if self.by_client and self.view != "test":
             raise ValueError("clients are told apart on the view 'test'")
-        if self.trace and problem.model is not None:
-            raise ValueError("traces are for quadratics: a network has too many coordinates")
 
     def due(self, done: int) -> bool:
         """Is there an evaluation after `done` rounds?"""
@@ -72,19 +71,19 @@ class Rounds:
         return float(self.rounds * each.mean() * problem.clients * min(1.0, share))
 
     def play(self, env: Env, algorithm: FedAvg, state: State) -> Generator[Any, Any, None]:
-        """The requests of the run from `state["round"]` on; `state["ending"]`: is this evaluation the last?"""
+        """The requests of the run from `state["round"]` on."""
         if "steps_done" not in state:
             state.update(steps_done=np.zeros(env.clients, dtype=np.int64), pending=True)
         while True:
             if state["pending"]:
                 state["ending"] = state["round"] == self.rounds
-                apart = {"by_class": self.by_class, "by_client": self.by_client}
-                yield from measure(env, algorithm, state, state["round"], self.view, **apart)
+                finer = {"by_class": self.by_class, "by_client": self.by_client}
+                yield from measure(env, algorithm, state, state["round"], self.view, **finer)
                 if self.work:
                     record(state, state["round"], "work", state["work"])
                 state["pending"] = False
-            met = self.until is not None and Target(*self.until).reached(state)
-            if state["round"] == self.rounds or state["status"] != "ok" or met:
+            reached = self.until is not None and Target(*self.until).reached(state)
+            if state["round"] == self.rounds or state["status"] != "ok" or reached:
                 return
             now = observe(env, algorithm, state["round"], state["steps_done"])
             done = yield from step(env, algorithm, state, algorithm.round(env, state, now), now.weights(env))

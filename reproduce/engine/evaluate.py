@@ -28,8 +28,8 @@ Judged = tuple[dict[str, np.ndarray], np.ndarray | None]
 def company(split: ClientSplit, request: Evaluate) -> Hashable:
     """Evaluations in equal company are answered together: same data, same samples in the same order, same model."""
     model = request.model or split.problem.model
-    alone = model is not None and model.kind == "alone"  # of which each seed has its own
-    own = alone or split.test_indices is not None or request.view.startswith("held:")
+    by_seed = model is not None and model.kind == "alone"  # a user's module, of which each seed has its own
+    own = by_seed or split.test_indices is not None or request.view.startswith("held:")
     return id(split.device_data), id(split) if own else 0, request.view, request.model
 
 

@@ -52,8 +52,8 @@ class Slot:
 
 
 class Plans:
-    """What is drawn for the local runs of one tick: batch plans, which runs share that have seed, round and client in
-    common (sweep points, algorithms), and dropout streams."""
+    """What is drawn for the local runs of one turn of the scheduler: batch plans, which runs share that have seed,
+    round and client in common (sweep points, algorithms), and dropout streams."""
 
     def __init__(self) -> None:
         self._plans: dict[tuple[int, ...], Indices] = {}
@@ -141,10 +141,6 @@ class Chunk:
     def active(self, k: int) -> int:
         """How many of the slots still train in step k."""
         return int((self.steps > k).sum())
-
-    def has(self, field: str) -> bool:
-        """Does any of the slots' requests bring `field`?"""
-        return any(getattr(s.request, field) is not None for s in self.slots)
 
     @property
     def start(self) -> Tensor:

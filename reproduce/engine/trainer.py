@@ -110,8 +110,8 @@ class Trainer:
             split, request = jobs[i]
             work = demand_of(split, request)
             strategy = strategies.choose(work, self.forced)
-            alone = i if strategy.single & work.asked else None
-            key = strategy.name, split.device_data, request.model, strategies.shared(request.rule), alone
+            apart = i if strategy.single & work.asked else None
+            key = strategy.name, split.device_data, request.model, strategies.shared(request.rule), apart
             bucket = buckets.setdefault(key, Bucket(strategy, work))
             for row in np.flatnonzero(np.asarray(request.steps) > 0):
                 bucket.owners.append(i)
