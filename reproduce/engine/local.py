@@ -22,12 +22,10 @@ from reproduce.engine.device_data import DeviceData
 from reproduce.engine.objectives import Objectives
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
-from reproduce.engine.terms import Contrast, Inner, distillation
+from reproduce.engine.terms import Batch, Contrast, Inner, distillation
 from reproduce.models.ops import One, Stacked
 
 Blocks = list[Tensor]
-Batch = tuple[Tensor, Tensor, Tensor | None]
-"""Samples, labels, and weights where batches of different size meet."""
 
 
 @dataclass

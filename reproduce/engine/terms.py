@@ -22,7 +22,7 @@ from reproduce.models.ops import One, Params, Stacked
 from reproduce.streams import rng
 
 Batch = tuple[Tensor, Tensor, Tensor | None]
-"""Samples, labels, and weights where batches of different size meet, as in `local`."""
+"""Samples, labels, and weights where batches of different size meet."""
 
 
 def drawn(key: tuple[int, int, int], models: int, steps: int) -> np.ndarray:
