@@ -79,7 +79,7 @@ def test_a_signal_ends_what_is_trained_and_what_waits(project: Path) -> None:
     waiting = """    from reproduce.engine.progress import Stopping
     with Stopping() as stopping:
         open("started", "w").close()
-        while not stopping.wish:
+        while not stopping.signal:
             pass
         stopping.end()
     write(output"""
