@@ -10,7 +10,6 @@ import numpy as np
 import own_algorithms
 import pandas as pd
 import pytest
-from matplotlib.patches import Rectangle
 from scipy import stats
 
 from reproduce.__main__ import main
@@ -101,43 +100,6 @@ def test_what_is_told_apart_and_by_how_much() -> None:
     assert gained(nearer | {"difference": 0.3}) == pytest.approx(-100 * 0.3 / 2.7), "of distances, less is better"
     one = summary(runs({("a", "x"): BASE[:1], ("a", "y"): BASE[:1] + 1}))
     assert not apart(Matrix(one).cells["y", "a"]), "one seed has no interval"
-
-
-def test_every_pair_has_its_box() -> None:
-    found = summary(runs(MIXED, edge=("fednova",)))
-    figure = across.heat(found)
-    ax = figure.axes[0]
-    texts = {t.get_position(): (t.get_text(), t.get_gid()) for t in ax.texts if t.get_gid()}
-    matrix = Matrix(found)
-    assert len(texts) == len(matrix.cells) == 18
-    at = {(a, b): texts[j, i] for i, a in enumerate(matrix.algorithms) for j, b in enumerate(matrix.benchmarks)}
-    assert at["fedavg", "a"] == ("51.0 (3)", "ok"), "the reference has its mean"
-    assert at["fedprox", "a"] == ("+2.0 (1)", "ok")
-    assert at["fednova", "b"] == ("−1.0 (4†)", "ok")
-    assert at["fedprox", "b"][0].startswith("0.0 (")
-    assert at["moon", "a"] == ("div. (5)", "diverged")
-    assert at["fedbuff", "a"] == ("(2)", "refused")
-    assert at["moon", "c"] == ("not trained", "not trained")
-    boxes = {(b.get_x() + 0.5, b.get_y() + 0.5): b for b in ax.patches if isinstance(b, Rectangle)}
-    hatches = {place: boxes[place].get_hatch() for place in texts}
-    states = {place: gid for place, (_, gid) in texts.items()}
-    assert {place for place, gid in states.items() if gid == "refused"} == {
-        p for p, h in hatches.items() if h == "/////"
-    }
-    assert {place for place, gid in states.items() if gid == "diverged"} == {
-        p for p, h in hatches.items() if h == "xxxxx"
-    }
-    row = matrix.algorithms.index
-    red, _, blue = np.array([boxes[0, row(name)].get_facecolor()[:3] for name in ("fedacs", "fedprox")]).T
-    assert blue[1] > red[1], "better is blue"
-    assert red[0] > blue[0], "worse is red"
-    assert boxes[0, row("fednova")].get_facecolor()[:3] == (1, 1, 1), "not told apart"
-    assert [label.get_text() for label in ax.get_yticklabels()][row("fedprox")] == "FedProx"
-    below = ax.get_xlabel().replace("\n", " ")
-    assert "(1) it needs all; (2) it has no rounds." in below
-    assert "Crossed, ranked last: a seed diverged (div.)." in below
-    fine = across.heat(summary(runs({("a", "x"): BASE, ("a", "y"): BASE + 1}))).axes[0].get_xlabel()
-    assert "Crossed" not in fine
 
 
 # --- what is finished -------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reproduce.errors import UserError
 from reproduce.pages import agreement, explained
 
 HEAD = "dataset,algorithm,metric,mean,std,seeds,paper,paper_std,difference,censored,status,paper_censored\n"
@@ -72,11 +71,6 @@ def test_a_lead_is_within_one_setting_and_printed_ties_have_none(tables: Path) -
         ["fedavg", 10.5, 8.0],
         ["fedavg", -20.0, -9.0],
     ]
-
-
-def test_nothing_rendered_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="snakemake paper"):
-        agreement.numbers("paper", tmp_path)
 
 
 def test_every_paper_says_what_it_proposes_and_every_printed_result_counts() -> None:

@@ -151,9 +151,3 @@ def test_a_planted_pickle_is_not_executed(saved: Path, monkeypatch: pytest.Monke
         saved.write_bytes(data)
         refused(saved, fresh())
     assert not Path("planted").exists()
-
-
-@pytest.mark.parametrize("content", [None, [], 3, {}, {"states": []}, {"note": {}, "states": {}, "origin": {}}])
-def test_a_tree_of_another_form_is_refused(saved: Path, content: Any) -> None:
-    write(saved, content)
-    refused(saved, fresh())

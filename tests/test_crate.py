@@ -60,12 +60,6 @@ def test_files_actions_and_inputs_are_those_of_the_results(made: dict[str, Any])
     assert {r["@id"] for a in actions for r in a["result"]} >= trained | drawn
 
 
-def test_nothing_trained_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("results").mkdir()
-    assert main(["report", "--crate"]) == 2
-    assert "error: nothing is trained here" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_validator_of_the_profile_passes_it_and_not_another(

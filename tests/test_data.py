@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from fakes import RNG, declare, grey, known
+from fakes import declare, grey, known
 
 from reproduce.data import download
 from reproduce.data.load import available, load
-from reproduce.data.sources import SOURCES
 from reproduce.errors import MissingData, UserError
 from reproduce.settings import Settings
 
@@ -103,63 +99,6 @@ def test_damaged_archive_is_named_with_both_checksums(
     for words in (str(path), expected, hashlib.sha256(bad).hexdigest(), "data get mnist"):
         assert words in str(caught.value)
     assert not copies(place)
-
-
-def test_archive_with_a_known_checksum_that_cannot_be_decoded(
-    place: Settings, mnist: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = place.data / "mnist" / "mnist.npz"
-    path.write_bytes(path.read_bytes()[:2000])
-    declare(monkeypatch, "mnist", known(place, "mnist/mnist.npz"), "read_npz", 30, 10)
-    with pytest.raises(UserError, match=r"mnist.npz cannot be decoded \(BadZipFile"):
-        load("mnist", place)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("train_y", np.full(30, 10, np.uint8)),
-        ("train_x", grey(29)),
-        ("test_x", RNG.integers(0, 9, (10, 28, 28))),
-        ("test_y", np.zeros(9, np.uint8)),
-    ],
-)
-def test_wrong_labels_sizes_and_types_are_refused(
-    place: Settings, mnist: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch, key: str, value: np.ndarray
-) -> None:
-    arrays: dict[str, Any] = {k: v.astype(np.uint8) for k, v in mnist.items()} | {key: value}
-    np.savez(place.data / "mnist" / "mnist.npz", **arrays)
-    declare(monkeypatch, "mnist", known(place, "mnist/mnist.npz"), "read_npz", 30, 10)
-    with pytest.raises(UserError, match="cannot be decoded"):
-        load("mnist", place)
-
-
-def test_catalogue_is_complete() -> None:
-    names = [source.name for source in SOURCES.values()]
-    assert names == list(SOURCES)
-    assert {"mnist", "fashion_mnist", "cifar10", "cifar100", "a9a", "ag_news", "svhn", "cinic10", "tiny_imagenet"} <= {
-        *names
-    }
-    for source in SOURCES.values():
-        assert source.licence
-        assert source.citation
-        assert source.embedded or source.papers
-        assert source.kind != "image" or len(source.shape) == 3
-        for layout in source.layouts:
-            assert all(file.path.startswith(f"{source.name.removesuffix('_subset')}/") for file in layout.files)
-    fetchable = {*download.TORCHVISION, *download.ARCHIVES, *(path.split("/")[0] for path in download.URLS)}
-    assert fetchable == {source.name for source in SOURCES.values() if not source.embedded} - {"ag_news_subset"}
-
-
-def test_the_planner_needs_no_heavy_imports() -> None:
-    code = (
-        "import sys; from pathlib import Path; from reproduce.settings import Settings;"
-        "from reproduce.data import load;from reproduce.partitions import labels;"
-        "load.available('mnist', Settings(Path('none'), Path('none'), 'cpu', 1));"
-        "print([m for m in ('torch', 'pandas', 'scipy', 'sklearn', 'PIL') if m in sys.modules])"
-    )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"
 
 
 FOLDER = os.environ.get("REPRODUCE_DATA", "")

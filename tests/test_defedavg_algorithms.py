@@ -31,7 +31,7 @@ from reproduce.systems.policies import (
     FedBuffPolicy,
 )
 from reproduce.systems.schedule import Aggregation, Policy
-from reproduce.systems.speeds import Explicit, Pace
+from reproduce.systems.speeds import Pace
 
 CLIENTS, K, CLASSES, DIM = 10, 5, 10, 6
 PACE = Pace(step=0.017, upload=0.044, download=0.044)
@@ -174,23 +174,6 @@ def test_fedavg_with_rate_one_is_the_mean_of_the_local_models() -> None:
         ends = [naive.job(w[a.index], u.client, u.job, K, 0.1) for u in draws]
         assert len(ends) == 12
         np.testing.assert_allclose(w[a.index + 1], np.mean(ends, axis=0), rtol=0, atol=1e-12)
-
-
-def test_defedavg_iid_of_equal_clients_is_fedavg_with_all_of_them() -> None:
-    equal = Pace(0.017, 0.0, 0.0, Explicit((1.0,) * CLIENTS))
-    full = FedAvgPolicy(CLIENTS, selections=(tuple(range(CLIENTS)),))
-    rule = Asynchronous(0.1, server_lr=0.7)
-    a = train(clock(DeFedAvgIIDPolicy(CLIENTS)), rule, system=clients(DeFedAvgIIDPolicy(CLIENTS), equal))
-    b = train(clock(full), rule, system=clients(full, equal))
-    np.testing.assert_allclose(a, b, rtol=0, atol=1e-13)
-
-
-def test_asysg_of_all_clients_is_fedbuff_of_one_step() -> None:
-    asysg = train(clock(AsySGPolicy(4, concurrency="N")), Asynchronous(1.0, server_lr=0.1))
-    fedbuff = train(
-        clock(FedBuffPolicy(4)), Asynchronous(0.2, server_lr=0.5), system=clients(FedBuffPolicy(4), steps=1)
-    )
-    np.testing.assert_allclose(asysg, fedbuff, rtol=0, atol=1e-12)
 
 
 def test_favano_keeps_a_model_that_nobody_changes() -> None:

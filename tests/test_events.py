@@ -7,20 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from runs import run as play_all
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.clocks.events import Events, Script
+from reproduce.clocks.events import Events
 from reproduce.clocks.step import Target
 from reproduce.data.batches import WithReplacement
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.client_split import ClassificationSplit, ClientSplits
-from reproduce.engine.requests import Evaluate
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
-from reproduce.models.declared import ConvNet, Softmax
+from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings
@@ -33,10 +31,6 @@ PACE = Pace(step=0.017, upload=0.044, download=0.044)
 GAUSSIAN = Classification(
     GaussianClasses(10, 20, 60, 20, 1.0, 0, mean_scale=2.0), Softmax(20, 10), IID(), 10, WithReplacement(10)
 )
-DIGITS = Classification(
-    "digits", ConvNet(1, 8, (2, 3), (6,), kernel=3, padding=1, dropout=0.3), IID(), 10, WithReplacement(4),
-    train_samples=120, test_samples=60,
-)  # fmt: skip
 
 
 def clients(steps: int = 5, pace: Pace | None = PACE) -> System:
@@ -147,45 +141,6 @@ def test_a_cost_is_known_where_all_clients_are_equally_fast(policy: Policy) -> N
     made = len(Schedule(policy, 450, 5, pace).simulate(0, horizon=100.0))
     assert clock.length(e) == pytest.approx(made, rel=0.5)
     assert clock.evaluations(e) <= 102
-
-
-def test_a_diverged_run_ends() -> None:
-    clock = Events(FedBuffPolicy(3), aggregations=30, every=1)
-    run = play(experiment(clock, Asynchronous(1e38)))[0]
-    assert run.state["status"] == "diverged"
-    assert run.state["round"] < 30
-
-
-def test_a_subset_of_the_training_data_is_a_view() -> None:
-    tasks = ClientSplits(settings(), torch.float64)
-    a, b = (tasks.get(GAUSSIAN, seed) for seed in (0, 1))
-    assert isinstance(a, ClassificationSplit)
-    assert isinstance(b, ClassificationSplit)
-    chosen = a.view("train:50")
-    assert len(set(chosen.tolist())) == 50
-    assert (chosen == b.view("train:50")).all()
-    assert (a.view(f"train:{len(a.device_data.labels)}") == a.view("train")).all()
-    scheduler = Scheduler([], Trainer())
-    model, arena = a.initial(), a.device_data
-    answer = scheduler.execute([(a, Evaluate(model[None], "train:50"))])[0]
-    weight, bias = model[:200].view(10, 20), model[200:]
-    logits = arena.train_x[chosen] @ weight.T + bias
-    loss = torch.nn.functional.cross_entropy(logits, arena.train_y[chosen])
-    assert answer.metrics["loss"][0] == pytest.approx(float(loss), abs=1e-9)
-
-
-def test_a_script_is_the_schedule() -> None:
-    drawn = schedule(DeFedAvgIIDPolicy(4)).simulate(1, 30)
-    script = Script.of(schedule(DeFedAvgIIDPolicy(4)), 1, 30, None)
-    starts = {v: torch.full((2,), float(v)) for v in range(31)}
-    for a in drawn:
-        arrivals = script.arrivals(a.index, starts, 5)
-        assert arrivals.clients.tolist() == [u.client for u in a.updates]
-        assert arrivals.jobs.tolist() == [u.job for u in a.updates]
-        assert arrivals.staleness.tolist() == list(a.staleness)
-        assert arrivals.weight.tolist() == [u.weight for u in a.updates]
-        rows = arrivals.start.expand(4, 2)
-        assert rows[:, 0].tolist() == [u.start_version for u in a.updates]
 
 
 @pytest.mark.parametrize("change", [{"grid": 0.5}, {"every": 0}, {"aggregations": None, "horizon": None}])

@@ -216,16 +216,6 @@ def test_fednova() -> None:
     check(FedNova(ETA, DRAWS, effective_steps="received"), received)
 
 
-def test_fednova_with_everybody_is_the_same_for_both_counts() -> None:
-    perfect = System(work.PerClient((1, 2, 3, 4, 5, 9)))
-    a, b = (simulate(FedNova(ETA, effective_steps=e), perfect, 5) for e in ("population", "received"))  # type: ignore[arg-type]
-    np.testing.assert_allclose(a, b, atol=1e-14)
-    x, t = np.zeros(D), np.array([1, 2, 3, 4, 5, 9])
-    for _ in range(5):
-        x = x + sum(W @ t * W[m] * (1 - (1 - ETA) ** t[m]) / t[m] * (POINTS[m] - x) for m in range(M))
-    np.testing.assert_allclose(a[-1], x, atol=1e-13)
-
-
 @pytest.mark.parametrize("cutoff", [3, 50])
 def test_fedau(cutoff: int) -> None:
     intervals: list[list[int]] = [[] for _ in range(M)]

@@ -12,8 +12,7 @@ from runs import run
 
 from reproduce.algorithms.submodels import size_key
 from reproduce.clocks.rounds import Rounds
-from reproduce.papers.fiarse import measures, pictures, runs
-from reproduce.report import figures
+from reproduce.papers.fiarse import measures, runs
 from reproduce.report.histories import Histories
 
 SIZES = ("1", "0.25", "0.0625", "0.015625")
@@ -57,19 +56,6 @@ def test_early_and_late_growth() -> None:
     assert value(found, "model_difference_first_fifth") == pytest.approx(0.4)
     assert value(found, "model_difference_last_fifth") == pytest.approx(0.08)
     assert value(measures.untrained(histories(panel, rows)), "untrained_fraction") == 0
-
-
-def test_histograms_stack_the_largest_size_at_the_bottom() -> None:
-    """As the paper's. All clients have the same accuracy, so that there is one stack."""
-    panel = replace(runs.panels("fig2", "smoke")[0], experiments=runs.panels("fig2", "smoke")[0].experiments[:1])
-    problem, capacity = panel.experiments[0].problem, panel.experiments[0].system.capacity
-    rows = [(1, "client_accuracy", str(client), 50.0) for client in range(problem.clients)]
-    _, axes = figures.sheet()
-    pictures.histogram(axes[0, 0], histories(panel, rows), pd.DataFrame())
-    bottoms = {bars[0].get_label(): max(bar.get_y() for bar in bars) for bars in axes[0, 0].containers}
-    assert list(bottoms) == [f"size {size}" for size in ("1.0", "1/4", "1/16", "1/64")]
-    counts = [int((capacity.capacities(problem.clients) == size).sum()) for size in capacity.sizes]
-    assert list(bottoms.values()) == [sum(counts[:i]) for i in range(4)]
 
 
 def test_slices_and_their_holders() -> None:

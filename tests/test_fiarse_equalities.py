@@ -22,7 +22,6 @@ from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
-from reproduce.errors import UserError
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse import settings as scales
 from reproduce.papers.fiarse.variants import SteppedHeteroFL
@@ -113,11 +112,6 @@ def test_a_shard_has_one_threshold(tasks: ClientSplits) -> None:
     whole = replace(METHODS["fiarse"], scope=(("conv1", "layer1", "layer2", "fc"),))  # type: ignore[type-var]
     one, same = (finished(tasks, algorithm, SIZES) for algorithm in (whole, METHODS["fiarse"]))
     assert torch.equal(one.state["x"], same.state["x"])
-
-
-def test_shards_have_all_stages(tasks: ClientSplits) -> None:
-    with pytest.raises(UserError, match="no shard of the thresholds has the stage 'fc'"):
-        finished(tasks, FIARSE(0.1, scope=(("conv1", "layer1", "layer2"),)), SIZES)
 
 
 # --- sets of weights --------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -261,19 +261,6 @@ def test_levels_of_scalefl_have_the_sizes() -> None:
             sum(math.prod(shape) for name, shape in shapes if "bn" not in name and "downsample.1" not in name) / 307_098
         )
         assert share == pytest.approx(LEVELS_10N.get(size, 1.003), abs=6e-4)
-
-
-def test_unseen_sizes_of_scalefl_take_the_next_larger_exit() -> None:
-    algorithm = ScaleFL(levels=tuple((size, *LEVELS[size]) for size in FOUR))
-    model: Any = algorithm.network(WITH_EXITS.model, 0.16)
-    assert (model.exits, model.width) == ((1, 2), 0.5 * math.sqrt(0.16 / 0.25))
-    assert algorithm.network(WITH_EXITS.model, 1.0) == WITH_EXITS.model
-
-
-def test_one_exit_after_all_blocks_is_the_plain_network() -> None:
-    plain = SMOKE.problem.model
-    model = EarlyExits(**{f.name: getattr(plain, f.name) for f in fields(plain)}, exits=(2,))
-    assert list(model.shapes.values()) == list(plain.shapes.values())
 
 
 # --- what cannot be run -----------------------------------------------------------------------------------------------

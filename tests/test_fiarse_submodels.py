@@ -82,15 +82,6 @@ def test_masks_have_the_right_size_and_are_nested(tasks: ClientSplits, scope: An
     assert all(m[normalisation].all() for m in masks)
 
 
-def test_a_mask_keeps_at_least_one_weight(tasks: ClientSplits) -> None:
-    env = finished(tasks, FIARSE(0.1, DistinctClients(4)), FOUR, rounds=0).env
-    x = env.initial()
-    mask = held(env, x, thresholds(env, x, [1e-9])[0])
-    weight = torch.cat([torch.full((w.stop - w.start,), not normalises(n)) for n, w in env.blocks.items()])
-    assert (mask & weight).sum() == 1
-    assert x[mask & weight].abs() == x[weight].abs().max()
-
-
 def test_a_share_of_a_whole_number_of_weights_keeps_as_many(tasks: ClientSplits) -> None:
     """Also where the product of share and weights is rounded to a little less."""
     env = finished(tasks, FIARSE(0.1, DistinctClients(4)), FOUR, rounds=0).env
@@ -173,51 +164,7 @@ def test_what_nobody_held_is_bit_identical(tasks: ClientSplits, algorithm: Any) 
     assert (before[mine] != after[mine]).double().mean() > 0.9
 
 
-def test_one_round_of_heterofl_by_hand(tasks: ClientSplits) -> None:
-    """Every coordinate is the mean over the participants whose slice has it, trained one by one."""
-    algorithm = HeteroFL(0.1, DistinctClients(5, average=True))
-    run = finished(tasks, algorithm, FOUR, rounds=1)
-    env, x = run.env, run.env.initial()
-    now = _now(env, steps=2)
-    sums, counts = torch.zeros_like(x), torch.zeros_like(x)
-    cohort = algorithm.choose(env, now, None)
-    for client in cohort.ids.tolist():
-        width = (1.0, 0.5, 0.25, 0.125)[client // 2]
-        model = replace(MODEL, width=width)
-        at = positions(MODEL.shapes, model.shapes)
-        request = replace(
-            FedAvg(0.1).local(env, {"x": x}, now, type(cohort)(np.array([client]), np.ones(1))),
-            model=model,
-            start=x[at],
-            weights=None,
-        )
-        sums[at] += x[at] + Trainer(strategy="reference").train([(env.split, request)])[0].rows[0]
-        counts[at] += 1
-    expected = torch.where(counts > 0, sums / counts.clamp(min=1), x)
-    torch.testing.assert_close(run.state["x"], expected, rtol=0, atol=1e-10)
-    assert len(set(counts.tolist())) >= 3
-
-
 # --- equalities between methods ---------------------------------------------------------------------------------------
-
-
-def test_full_capacities_make_all_methods_federated_averaging(tasks: ClientSplits) -> None:
-    """4 participants: weighing by 1/4 before or after the sum gives the same bits."""
-    draw = DistinctClients(4, average=True)
-    methods = [FIARSE(0.1, draw), FIARSE(0.1, draw, mask="frozen", amplify=False, count="mask"), HeteroFL(0.1, draw)]
-    methods += [HeteroFL(0.1, draw, rolling=True), FIARSE(0.1, draw, scope="stage", amplify=False)]
-    expected = finished(tasks, FedAvg(0.1, draw), SplitCapacity((1.0,))).state["x"]
-    for method in methods:
-        assert torch.equal(finished(tasks, method, SplitCapacity((1.0,))).state["x"], expected)
-    assert not torch.equal(expected, tasks.get(SMOKE, 0).initial())
-
-
-def test_fedrolex_starts_as_heterofl(tasks: ClientSplits) -> None:
-    draw = DistinctClients(4, average=True)
-    one, other = (finished(tasks, HeteroFL(0.1, draw, rolling=r), FOUR, rounds=1).state["x"] for r in (False, True))
-    assert torch.equal(one, other)
-    one, other = (finished(tasks, HeteroFL(0.1, draw, rolling=r), FOUR, rounds=2).state["x"] for r in (False, True))
-    assert not torch.equal(one, other)
 
 
 def test_fedrolex_keeps_every_channel_equally_often() -> None:

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import pytest
 import torch
 from runs import run
@@ -21,9 +20,8 @@ from reproduce.engine.client_split import ClientSplits, Env
 from reproduce.engine.layout import layout_of
 from reproduce.engine.scheduler import Run
 from reproduce.errors import UserError
-from reproduce.papers.fiarse import measures, runs
+from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse import settings as scales
-from reproduce.report.histories import Histories
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
@@ -122,36 +120,6 @@ def test_where_all_hold_everything_the_methods_are_one() -> None:
         ends[name] = finished(method, problem, (1.0,)).state["x"]
     for end in ends.values():
         torch.testing.assert_close(end, ends["heterofl"], rtol=0, atol=1e-10)
-
-
-def test_levels_fit_the_encoder_to_the_sizes() -> None:
-    whole: Any = runs.network(scales.NEWS, "scalefl").model
-
-    def encoder(model: Any) -> int:
-        return sum(math.prod(s) for n, s in model.shapes.items() if n.startswith("encoder"))
-
-    assert {size: width for size, _, width in scales.NEWS.levels} == {
-        1 / 64: 0.2165, 1 / 16: 0.3536, 1 / 4: 0.5774, 1.0: 1.0, 0.04: 0.3464, 0.16: 0.5657, 0.36: 0.6928, 0.64: 0.8,
-    }  # fmt: skip
-    for size, exits, width in scales.NEWS.levels:
-        assert encoder(whole.cut(exits, width)) / encoder(whole) == pytest.approx(size, rel=0.02)
-
-
-def test_the_settings_are_those_of_the_paper() -> None:
-    cells = measures.configuration(Histories(pd.DataFrame(), "paper"))
-    news = cells[cells["dataset"] == "ag_news"]
-    entries = {(r.option, r.metric): r.text or r.value for r in news.itertuples()}
-    assert entries == {
-        ("0", "local_epochs"): 2, ("0", "batch_size"): 20, ("0", "communication_rounds"): 300,
-        ("0", "optimizer"): "adamw", ("1", "log10_learning_rate_grid"): -4.0, ("0", "adamw_betas"): 0.9,
-        ("1", "adamw_betas"): 0.95,
-        ("", "config_mismatches"): 2,  # two rates of the grid are missing
-    }  # fmt: skip
-    for scale in ("smoke", "reduced", "paper"):
-        tables = {p.name for p in (*runs.panels("table1", scale), *runs.panels("table5", scale))}
-        name = next(iter(scales.SCALES[scale].texts)).replace("_", "-")
-        assert {f"four-{name}", f"scalefl-{name}", f"five-{name}"} <= tables
-        assert not [p for p in (*runs.panels("fig3", scale), *runs.panels("fig6", scale)) if name in p.name]
 
 
 @pytest.mark.parametrize(

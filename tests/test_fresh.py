@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,47 +45,6 @@ def test_clients_train_on_the_same_and_are_tested_on_something_else(fixed: int |
         assert np.array_equal(ours, theirs)
     assert agreement(base) > 0.9
     assert abs(agreement(fresh)) < 0.3
-
-
-def test_all_test_samples_are_still_dealt_once() -> None:
-    parts = FreshTests(BalancedDirichlet(0.3)).split_test(TRAIN, TEST, 20, 5)
-    assert sorted(np.concatenate(parts).tolist()) == list(range(2000))
-
-
-def test_the_methods_beside_table_6_differ_in_the_tests_or_in_the_weight_alone() -> None:
-    known = {str(e.labels["algorithm"]): e for p in runs.panels("table6", "reduced") for e in p.experiments}
-    for name in ("heterofl", "fiarse"):
-        ours, theirs = known[f"{name}_fresh"], known[name]
-        assert (ours.system, ours.clock) == (theirs.system, theirs.clock)
-        assert ours.problem.partition == FreshTests(theirs.problem.partition)
-    alone, scalefl = known["scalefl_alone"], known["scalefl"]
-    assert (alone.problem, alone.system) == (scalefl.problem, scalefl.system)
-    assert (alone.algorithm.distill, scalefl.algorithm.distill) == (0.0, 0.05)
-    assert alone.algorithm.levels == scalefl.algorithm.levels
-
-
-def test_what_is_asked_at_reduced_scale_alone_differs_in_what_its_name_says() -> None:
-    """From the method in its row: the evaluated window, the rate, what masks may leave out, exits, widths, crops."""
-    experiments = [e for name in ("table6", "table7") for p in runs.panels(name, "reduced") for e in p.experiments]
-    known = {(str(e.labels["algorithm"]), e.labels["size_set"]): e for e in experiments}
-    of = {"fedrolex_first": "fedrolex", "heterofl_stepped": "heterofl", "scalefl_whole": "scalefl"}
-    for name, plain in of.items():
-        ours, theirs = known[name, "four"], known[plain, "four"]
-        assert (ours.problem, ours.system, ours.clock) == (theirs.problem, theirs.system, theirs.clock)
-    assert known["heterofl_stepped", "four"].algorithm.falls == (22, 38)
-    assert known["scalefl_whole", "four"].algorithm.levels == (
-        (1.0, 3, 1.0), (1 / 4, 3, 1 / 2), (1 / 16, 3, 1 / 4), (1 / 64, 3, 1 / 8)
-    )  # fmt: skip
-    masked, whole = known["fiarse_masked", "four"], known["fiarse", "four"].problem.model
-    assert set(masked.problem.model.maskable) == set(whole.shapes) > set(whole.maskable)
-    floored, ceil = (known[name, "five"].problem.model for name in ("heterofl_floored", "heterofl"))
-    for c, down, up in ((64, 38, 39), (128, 76, 77), (16, 9, 10)):
-        assert [replace(m, width=0.6).kept_channels(c) for m in (floored, ceil)] == [down, up]
-    assert all(replace(m, width=w).kept_channels(16) == 16 * w for m in (floored, ceil) for w in (1 / 2, 1 / 4, 1 / 8))
-    for method in ("heterofl", "fiarse"):
-        tests, plain = (known[f"{method}_{kind}", "four"] for kind in ("cropped", "augmented"))
-        assert replace(tests.problem, data="fashion_mnist") == plain.problem
-        assert replace(plain.problem, augment="none") == known[method, "four"].problem
 
 
 def test_the_window_is_the_first_one_and_the_rate_falls_twice() -> None:

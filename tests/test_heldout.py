@@ -18,7 +18,7 @@ from reproduce.errors import UserError
 from reproduce.partitions.heldout import PART, HeldOut, Rest, validated
 from reproduce.partitions.labels import IID
 from reproduce.partitions.split import split
-from reproduce.play import play, scores, summary
+from reproduce.play import scores, summary
 from reproduce.play.benchmarks import ALIASES, Benchmark, find
 from reproduce.play.match import HELD_OUT, Match
 from reproduce.play.specs import Spec
@@ -119,22 +119,6 @@ def test_the_test_set_chooses_nothing(folder: Path, monkeypatch: pytest.MonkeyPa
     assert clean["lr"].tolist() == spoilt["lr"].tolist()
     assert clean["mean"].tolist() != spoilt["mean"].tolist(), "the test set is another one"
     assert set(clean["chosen_on"]) == {HELD_OUT}
-
-
-def test_the_best_rate_is_that_of_the_held_out_part(folder: Path) -> None:
-    frame = play("fednova", on="fedagrac-steps", scale="smoke", seeds=(0, 1), tune=True, grid=(0.3, 1, 3))
-    place = find("fedagrac-steps", "smoke")
-    own = {n: replace(e, problem=validated(e.problem)) for n, e in place.own.items()}
-    judge = replace(place, own=own)
-    for algorithm, rows in frame.groupby("algorithm"):
-        base = place.experiment(Spec(str(algorithm))).algorithm.lr
-        tried = {}
-        for factor in (1, 0.3, 3):  # of equals the middle
-            rate = float(f"{factor * base:.12g}")
-            trial = Match([Spec(str(algorithm), (("lr", rate),))], [judge], (1000, 1001))
-            trial.train()
-            tried[rate] = trial.frame().query("lr == @rate")["value"].tail(2).mean()
-        assert rows["lr"].unique() == [max(tried, key=lambda lr: tried[lr])]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from pathlib import Path
 import miniature
 import pytest
 
-from reproduce import files
 from reproduce.declare import closure
 from reproduce.store import seal
 
@@ -81,26 +80,9 @@ def test_a_digest_of_lines_that_end_as_they_were_written_is_that_of_the_bytes(tm
     assert seal.of_file(cells) == hashlib.sha256(cells.read_bytes()).hexdigest()[:32]
 
 
-def test_what_is_not_the_end_of_a_line_is_damage(tmp_path: Path) -> None:
-    found = []
-    for i, content in enumerate((b"a\nb\n", b"a\rb\n", b"a\n\nb\n", b"a\n\rb\n")):
-        file = tmp_path / str(i)
-        file.write_bytes(content)
-        found.append(seal.of_file(file))
-    assert len(set(found)) == len(found)
-
-
 def test_every_file_of_the_repository_is_stored_with_the_lines_of_unix() -> None:
     listed = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("not a git repository")
     assert not [line for line in listed.stdout.splitlines() if line.startswith(("i/crlf", "i/mixed"))]
     assert not [line for line in listed.stdout.splitlines() if line.startswith("i/-text") and "attr/-text" not in line]
-
-
-def test_a_text_file_of_two_systems_is_read_alike(tmp_path: Path) -> None:
-    for name, content in (("unix", b"a: 1\nb: x\n"), ("windows", b"a: 1\r\nb: x\r\n")):
-        (tmp_path / name).write_bytes(content)
-    assert files.read_source(tmp_path / "windows") == files.read_source(tmp_path / "unix")
-    assert files.read_text(tmp_path / "windows") == files.read_text(tmp_path / "unix")
-    assert files.read_yaml(tmp_path / "windows") == files.read_yaml(tmp_path / "unix")

@@ -19,9 +19,9 @@ import written
 from runs import close
 
 from reproduce.cli import render
-from reproduce.declare.experiment import Experiment, Panel
+from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
-from reproduce.runs import costs, due, plan, results, training
+from reproduce.runs import due, plan, results, training
 from reproduce.runs import job as engine
 from reproduce.runs.plan import Job
 from reproduce.store import results as store
@@ -111,29 +111,6 @@ def test_the_file_is_that_of_a_training_of_all(job: Job, trained: list[tuple[int
     assert not list(Path("store/checkpoints").iterdir())
 
 
-def test_every_run_says_where_it_comes_from(
-    trained: list[tuple[int, tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for day, step in enumerate((seeded(otherwise(QUICK), 0, 1), seeded(QUICK, 0, 1), seeded(QUICK, 0, 1, 2))):
-        monkeypatch.setattr("reproduce.runs.provenance.now", lambda day=day: f"day {day}")
-        training.train(step)
-    assert trained == [(ALL, (0, 1)), (1, (0, 1)), (ALL, (2,))]
-    days = {run.name: run.training["date"][-1] for run in results.stored(FILE)}
-    first, *others = ("".join(days[(*sorted(e.labels.items()), s)] for s in (0, 1, 2)) for e in QUICK.experiments)
-    assert (first, set(others)) == ("112", {"002"})
-    assert all(run.seconds is not None and run.samples for run in results.stored(FILE))
-
-
-def test_what_a_training_costs_are_the_runs_that_are_due() -> None:
-    three = seeded(QUICK, 0, 1, 2)
-    training.train(seeded(QUICK, 1))
-    assert costs.due(three).samples == pytest.approx(costs.cost(three).samples * 2 / 3)
-    changed = otherwise(three)
-    one = replace(changed, experiments=changed.experiments[:1])
-    assert costs.due(changed).samples == pytest.approx(costs.cost(three).samples * 2 / 3 + costs.cost(one).samples / 3)
-    assert costs.due(seeded(QUICK, 1)).samples == costs.cost(seeded(QUICK, 1)).samples, "nothing is due: all of it"
-
-
 @pytest.mark.parametrize("source", ["older", "current"])
 def test_what_nobody_asks_for_stays_and_is_not_read(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = train(seeded(QUICK, 7))
@@ -158,14 +135,6 @@ def test_runs_of_older_code_are_trained_anew(trained: list[tuple[int, tuple[int,
     assert trained[-1] == (ALL, (1,))
 
 
-def test_elsewhere_all_is_trained_and_nothing_else_is_there() -> None:
-    training.train(seeded(QUICK, 1))
-    for seeds in ((0, 1), (2,)):
-        training.train(seeded(QUICK, *seeds), Path("elsewhere.parquet"))
-        assert {run.seed for run in results.stored("elsewhere.parquet")} == set(seeds)
-    assert held() == [1]
-
-
 def test_a_setting_that_is_new_is_trained_alone(trained: list[tuple[int, tuple[int, ...]]]) -> None:
     """Such as another algorithm, though all settings together then have more code than those that are there."""
     mine = {type(e.algorithm) for e in QUICK.experiments}
@@ -177,16 +146,6 @@ def test_a_setting_that_is_new_is_trained_alone(trained: list[tuple[int, tuple[i
     training.train(seeded(QUICK, 0))
     training.train(seeded(replace(QUICK, experiments=(*QUICK.experiments, more)), 0))
     assert trained[-1] == (1, (0,))
-
-
-def test_experiments_with_other_labels_are_told_apart() -> None:
-    """A label that an experiment lacks tells it from one that has it."""
-    two = tuple(replace(QUICK.experiments[0], labels=labels) for labels in ({"a": 1}, {"a": 1, "b": 2}))
-    two = (two[0], replace(two[1], algorithm=QUICK.experiments[-1].algorithm))
-    job = Job("smoke", "tests", "two", Panel("two", two, (0,)), two, ())
-    together = train(seeded(job, 0, 1), Path("together.parquet"))
-    training.train(seeded(job, 1))
-    pd.testing.assert_frame_equal(train(seeded(job, 0, 1)), together, rtol=1e-2)
 
 
 # --- what happens meanwhile -------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -48,29 +47,6 @@ def test_holdings_of_clients_with_one_class_or_none() -> None:
     one, none = holdings(replace(found, parts=([ones, ones[:0]],))).drop(columns=["client", "test"]).to_numpy().tolist()
     assert one == [len(ones), 1, 1, 1.0, 0.0]
     assert none == [0, 0, None, 0.0, 0.0]
-
-
-def test_of_many_clients_the_first_are_in_the_table_and_all_in_json(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from reproduce.cli import partition
-
-    monkeypatch.setattr(partition, "ROWS", 3)
-    assert main(["partition", "sessions", "--scale", "smoke"]) == 0
-    told = capsys.readouterr().out
-    assert "... and 5 more clients (`--json` has all)" in told
-    assert main(["partition", "sessions", "--scale", "smoke", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [h["client"] for h in found["holdings"]] == list(range(8))
-    assert sum(h["samples"] for h in found["holdings"]) == found["samples"]["train"]["used"]
-
-
-def test_it_says_whether_the_seed_of_the_run_enters(capsys: pytest.CaptureFixture[str]) -> None:
-    for panel, words in (("virtual-time", "TwoClasses() among 10 clients; seed 4\n"), ("capacities", "for all seeds")):
-        assert main(["partition", panel, "--scale", "smoke", "--seed", "4"]) == 0
-        told = capsys.readouterr().out
-        assert words in told
-        assert ("for all seeds" in told) is (panel == "capacities")
 
 
 @pytest.mark.parametrize("ending", [".png", ".pdf"])

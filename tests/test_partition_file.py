@@ -129,15 +129,6 @@ def problem_of(name: str) -> Any:
     return find(name, "smoke").template.problem
 
 
-def test_equal_partitions_are_equal_files(tmp_path: Path) -> None:
-    """A seed that does not enter is not said; one that does gives another file."""
-    files = [tmp_path / f"{k}.parquet" for k in range(2)]
-    for panel, equal in (("capacities", True), ("virtual-time", False)):
-        for seed, file in enumerate(files):
-            assert main(["partition", panel, "--scale", "smoke", "--seed", str(seed), "-o", str(file)]) == 0
-        assert (files[0].read_bytes() == files[1].read_bytes()) is equal
-
-
 def test_the_seed_of_a_split_may_be_fixed_by_the_problem() -> None:
     for seed in (0, 1):
         found = split(digits(IID(), partition_seed=7), seed, settings())

@@ -218,12 +218,6 @@ def test_label_sets_of_two_groups_are_those_of_an_overlap() -> None:
     assert set(FASHION[np.concatenate(parts[10:])]) == {9}
 
 
-def test_the_two_groups_are_partitioned_independently() -> None:
-    """With as many samples of every label, equal streams would give equal class counts."""
-    counts = histograms(FASHION, GroupedDirichlet(0.3).split(FASHION, 20, seed=0))
-    assert not np.allclose(counts[:10, :5], counts[10:, 5:])
-
-
 def naive_group(labels: np.ndarray, alpha: float, clients: int, seed: int) -> list[np.ndarray]:
     """The dealing of samples within a group, step by step as docs/papers/dynamic_init.md has it, on numpy scalars."""
     rng = np.random.default_rng([seed, 77])
@@ -330,15 +324,6 @@ def test_balanced_dirichlet_takes_the_samples_of_a_class_in_order() -> None:
         assert np.array_equal(mine, np.flatnonzero(labels == c)[: len(mine)])
 
 
-def test_balanced_dirichlet_realises_its_priors() -> None:
-    partition = BalancedDirichlet(1.0, None)
-    first, priors = (
-        histograms(balanced(4, 20_000), partition.split(balanced(4, 20_000), 4, 11)),
-        partition.priors(4, 4, 11),
-    )
-    assert np.corrcoef(first.ravel(), priors.ravel())[0, 1] > 0.8
-
-
 def test_iid_is_a_cut_permutation_of_the_documented_stream() -> None:
     order = np.random.default_rng([7, 1]).permutation(60)
     assert np.array_equal(np.concatenate(IID().split(np.zeros(60, int), 6, 7)), order)
@@ -372,13 +357,6 @@ def test_two_classes_owns_i_mod_c_and_one_more() -> None:
     for c in range(10):
         shares = [np.sum(FASHION[p] == c) for p in parts if np.any(FASHION[p] == c)]
         assert max(shares) - min(shares) <= 1
-
-
-@pytest.mark.parametrize(("alpha", "median"), [(0.05, 34), (0.1, 127), (0.2, 406), (0.35, 693)])
-def test_dirichlet_class_smallest_clients_of_fedacs(alpha: float, median: int) -> None:
-    smallest = [min(sizes(DirichletClass(alpha).split(CIFAR, 20, seed))) for seed in range(60)]
-    assert min(smallest) >= 10
-    assert 0.5 * median < np.median(smallest) < 1.6 * median
 
 
 def test_half_partial_overlap_distinct() -> None:

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.peers import PEERS, launch
-from benchmarks.peers.launch import NotInstalled, PeerError
-
 ROOT = Path(__file__).parent.parent
 
 TORCHVISION = """
@@ -59,31 +56,3 @@ def test_torchvision_is_importable_whether_or_not_its_operators_load(broken: boo
 def test_another_defect_of_torchvision_is_not_hidden(tmp_path: Path) -> None:
     fake_torchvision(tmp_path, "raise RuntimeError('no disk')")
     assert "no disk" in python(HELPED, tmp_path).stderr
-
-
-def interpreter(folder: Path, name: str, lines: str) -> str:
-    file = folder / name
-    file.write_text(f"#!/bin/sh\n{lines}\n")
-    file.chmod(0o755)
-    return str(file)
-
-
-def test_a_peer_runs_in_the_first_python_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lacks = interpreter(tmp_path, "lacks", "echo \"ModuleNotFoundError: No module named 'x'\" >&2; exit 1")
-    fails = interpreter(tmp_path, "fails", "echo 'ValueError: odd' >&2; exit 1")
-    works = interpreter(tmp_path, "works", 'echo "$@"')
-    monkeypatch.setenv(launch.VARIABLE, f"{lacks}:{works}:{fails}")
-    assert launch.anywhere(["-c", "pass"]).strip() == "-c pass"
-    monkeypatch.setenv(launch.VARIABLE, f"{lacks}:{fails}:{works}")
-    with pytest.raises(PeerError, match="ValueError: odd"):
-        launch.anywhere(["-c", "pass"])
-    monkeypatch.setenv(launch.VARIABLE, lacks)
-    with pytest.raises(NotInstalled, match="not installed"):
-        launch.anywhere(["-c", "pass"])
-    monkeypatch.setenv(launch.VARIABLE, "")
-    with pytest.raises(PeerError, match=launch.VARIABLE):
-        launch.anywhere(["-c", "pass"])
-
-
-def test_every_peer_has_a_script() -> None:
-    assert all((ROOT / "benchmarks/peers" / f"{peer.module}.py").is_file() for peer in PEERS)

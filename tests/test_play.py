@@ -102,17 +102,6 @@ def test_the_reference_is_the_declared_one_but_for_an_end_at_a_target(alias: str
     assert any(replace(declared, clock=clock) in panel.experiments for clock in clocks)
 
 
-def test_a_panel_can_be_cut_short() -> None:
-    whole, cut = find("fedacs/image-blobs-static", "smoke"), find("fedacs/image-blobs-static@1", "smoke")
-    assert cut.template.clock == replace(whole.template.clock, rounds=1)
-    assert cut.substitute.endswith(f"the first 1 of {whole.template.clock.rounds} rounds")
-    assert {e.clock.rounds for e in cut.own.values()} == {1}
-    assert cut.declared == "fedacs/image-blobs-static@1"
-    assert find("sessions", "smoke").declared == ALIASES["sessions"]["smoke"]
-    (played,) = run([cut.experiment(Spec("fednova"))])
-    assert played.state["round"] == 1
-
-
 def test_what_an_algorithm_takes_over() -> None:
     static, sessions, steps = (find(a, "reduced") for a in ("fedacs-static", "sessions", "fedagrac-steps"))
     assert static.experiment(Spec("fedacs")).algorithm == static.own["fedacs"].algorithm, "as declared, calibrated"
@@ -187,11 +176,6 @@ def test_scores_intervals_and_files_are_those_of_the_runs(folder: Path) -> None:
     assert table["rank"].to_dict() == means.rank(ascending=False, method="min").to_dict()
 
 
-def test_windows() -> None:
-    assert find("sessions", "smoke").window(61) == 20, "two groups of clients, ten rounds each"
-    assert [find("fedacs-static", "smoke").window(n) for n in (1, 10, 11, 61)] == [1, 1, 2, 7]
-
-
 def test_models_of_several_sizes_count_alike(folder: Path) -> None:
     frame = play("fiarse", on="capacities", scale="smoke", seeds=(0,))
     (played,) = run([find("capacities", "smoke").experiment(Spec("fiarse"))])
@@ -215,14 +199,6 @@ def test_clients_are_told_apart_where_it_is_asked_for(folder: Path) -> None:
     assert shown.rows(summary(frame))[1][-4:-2] == [number(summary(frame)[name][1]) for name in BY_CLIENT]
     heads = [shown.header(summary(f)) for f in (frame, plain)]
     assert len(heads[0]) == len(heads[1]) + 2 == len(shown.rows(summary(frame))[0])
-
-
-def test_a_quadratic_is_judged_by_its_distance(folder: Path) -> None:
-    frame = play("fednova", on="fedacs/fig7-static", scale="smoke", seeds=(0, 1))
-    assert set(frame["metric"]) == {"distance"}
-    table = summary(frame).set_index("algorithm")
-    better = table["mean"].idxmin()
-    assert table.loc[better, "rank"] == 1
 
 
 # --- training ---------------------------------------------------------------------------------------------------------

@@ -72,14 +72,6 @@ def test_means_lie_over_the_rounds_that_they_are_of() -> None:
     assert len(expected) == 6
 
 
-def test_numbers_of_submodels_lie_at_their_sizes() -> None:
-    found = marks("fiarse/fig3", beyond={"model_size": "1/64", "last": 800}, dataset="cifar100")
-    assert {(m.series, m.x[0], m.y) for m in found} == {("fiarse", 800, 35.04)}
-    averages = {(m.series, *m.x, m.y) for m in marks("fiarse/fig4", dataset="cifar10")}
-    assert ("fiarse", 1 / 64, 1.0, 73.75) in averages
-    assert len(averages) == 4
-
-
 def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
     fig, axes = figures.sheet()
     made = artifact("defedavg/fig5")
@@ -95,16 +87,6 @@ def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
     assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", looks.FEDAVG.marker)
     assert axes[0, 0].get_legend_handles_labels()[1] == [paper.KEY]
     assert captions.of_marks(made, fig) == "Open marks: the paper's numbers (Table I)."
-
-
-def test_marks_that_are_bars_are_called_so() -> None:
-    fig, axes = figures.sheet()
-    made = artifact("dynamic_init/fig2")
-    mine = tuple(e for p in made.panels("paper") for e in p.experiments if e.labels["dataset"] == "ag_news")
-    here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
-    assert isinstance(made.draw, Sheet)
-    assert paper.draw(axes[0, 0], made.draw.printed, made, here, {"dataset": "ag_news"}, pd.DataFrame())
-    assert captions.of_marks(made, fig) == "Double bars: the paper's numbers (Table 1 and Table 2)."
 
 
 DECLARED = [(a.id, each) for a in artifacts() if isinstance(a.draw, Sheet) for each in a.draw.printed]

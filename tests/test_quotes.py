@@ -35,12 +35,6 @@ def test_cells_beside_printed_ones_and_cells_that_differ() -> None:
     assert p[4] < 0.05
 
 
-def test_a_cell_without_spread_is_not_judged() -> None:
-    found = beside(cells(OURS), Cells(table(THEIRS).rows.assign(std=""), "theirs"))
-    assert found["p"].isna().all()
-    assert found["gap"].notna().all()
-
-
 def test_a_lead_over_or_of_a_missed_target_has_one_end() -> None:
     """The horizon stands in for a time that is longer: of the far side nothing is known."""
 

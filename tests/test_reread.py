@@ -7,11 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reproduce.declare.artifact import Window
 from reproduce.errors import UserError
 from reproduce.pages.quotes import cells, reread
 from reproduce.report import metrics
-from reproduce.report.histories import Histories
 from reproduce.report.metrics import Reading, read_as
 
 ROOT = Path(__file__).parent.parent
@@ -73,20 +71,6 @@ def test_the_mean_curve_reaches_a_target_once_for_all_seeds() -> None:
     with read_as(Reading(pooled=True)):
         found = metrics.first_reaching(rows, "accuracy", 50)
     assert found[["seed", "value", "censored"]].to_numpy().tolist() == [[-1, 3, False]]
-
-
-def test_a_later_transition_is_that_of_the_next_session() -> None:
-    """Sessions of two rounds: session 1 is the rounds 3 and 4, session 2 the next."""
-    window = Window("accuracy", 1, 2, {"first": 1}, "after")
-
-    class Curves(Histories):
-        def of(self, attribute: str) -> pd.Series:
-            return pd.Series(2, self.frame.index)
-
-    curves = Curves(frame(), "smoke")
-    assert metrics.measured(window, curves, "")["value"].tolist() == [35.0]
-    with read_as(Reading(later=1)):
-        assert metrics.measured(window, curves, "")["value"].tolist() == [42.5]
 
 
 def test_cells_are_read_again_from_the_stored_curves() -> None:

@@ -16,7 +16,6 @@ from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
 from reproduce.algorithms.fednova import FedNova
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
-from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits, Env
@@ -32,7 +31,6 @@ from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.link import PerClient as PerClientLink
-from reproduce.systems.membership import Alternating
 from reproduce.systems.policies import FavanoPolicy, FedAvgPolicy, FedBuffPolicy
 from reproduce.systems.speeds import Pace
 from reproduce.systems.work import PerClient, Steps
@@ -74,12 +72,6 @@ def fitting() -> dict[str, Any]:
 ALGORITHMS = fitting()
 RELEASED = {"scaffold_released"}
 """What the paper's code does with them is declared: it goes a part of the way."""
-
-
-def test_all_but_those_of_parts_and_events_are_asked() -> None:
-    assert len(ALGORITHMS) >= 17
-    assert {"fednova", "os", "fedvarp", "fedacg", "moon", "fedagrac"} <= ALGORITHMS.keys()
-    assert [n for n, a in ALGORITHMS.items() if not a.averages_statistics] == [*RELEASED]
 
 
 @pytest.mark.parametrize("name", [n for n in ALGORITHMS if n not in RELEASED])
@@ -142,13 +134,6 @@ def test_variances_stay_positive_where_the_server_goes_far(tmp_path: Path, monke
         patch.setattr(FedAvg, "averages_statistics", False)
         (played,) = run([experiment(FedAvg(0.02, server_lr=6.0), clock=Rounds(1))])
     assert (variances(played) < 0).any(), "the test tests something"
-
-
-def test_sessions_average_them_too() -> None:
-    clock = Sessions(4, 3, Alternating(2, C // 2))
-    algorithms = [FedAvg(0.02, server_lr=6.0), FedNova(0.02)]
-    for played in run([experiment(a, clock=clock) for a in algorithms]):
-        assert (variances(played) > 0).all()
 
 
 @pytest.mark.parametrize("server_lr", [0.3, 1.0, 6.0])

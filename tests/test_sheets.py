@@ -121,35 +121,6 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     assert (ring.get_color(), ring.get_markerfacecolor()) == (looks.LOOKS["fednova"].color, "white")
 
 
-def test_lines_that_no_legend_has_are_named_by_their_label() -> None:
-    """Where the lines are no algorithms, all that are declared belong to the picture."""
-    picture = Curves(("model",), "{model}", only={"point": (None,)}, series="step_async")
-    fig = drawing.draw(artifact(picture), histories("lr-1"), pd.DataFrame())
-    (said,) = around.texts(fig, "absent")
-    assert said.replace("\N{NO-BREAK SPACE}", " ") == "Not run, needs a9a: LR (step_async = unequal)."
-
-
-def test_a_combination_may_have_several_axes() -> None:
-    blocks: list[Any] = []
-    fill: Any = lambda axes, histories, cells: blocks.append(axes)  # noqa: E731
-    picture = Filled(("model", "step_async"), "{model}", fill=fill, each=(2, 3), across=2, sheet={"least": 1.0})
-    fig = drawing.draw(artifact(picture), histories(), pd.DataFrame({"model": ["lr"], "step_async": [0]}))
-    places = [[ax.get_subplotspec() for ax in axes.flat] for axes in blocks]  # a sheet of 4 x 6
-    rows, columns = ([[(s.rowspan.start, s.colspan.start)[k] for s in p] for p in places] for k in (0, 1))
-    assert rows == [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [2, 2, 2, 3, 3, 3], [2, 2, 2, 3, 3, 3]]
-    assert columns == [[0, 1, 2, 0, 1, 2], [3, 4, 5, 3, 4, 5], [0, 1, 2, 0, 1, 2], [3, 4, 5, 3, 4, 5]]
-    assert [axes[0, 0].get_title() for axes in blocks] == ["LR", "LR", "CNN", "CNN"]
-    assert sum(ax.get_title() != "" for ax in fig.axes) == 4
-
-
-def test_curves_are_those_of_the_labels() -> None:
-    picture = Curves(("model", "step_async"), "{model}", only={"model": ("cnn", "lr"), "point": (None,)}, across=3)
-    fig = drawing.draw(artifact(picture), histories(), pd.DataFrame())
-    assert [len([ln for ln in ax.lines if ln.get_gid() is None]) for ax in fig.axes] == [1, 1, 1, 1, 0, 0]
-    assert [ax.get_visible() for ax in fig.axes] == [True] * 4 + [False] * 2
-    assert list(fig.axes[0].lines[0].get_ydata()) == pytest.approx(range(6))
-
-
 def test_curves_are_smoothed_before_their_interval() -> None:
     found = histories()
     swing = np.where(found.frame["round"] % 2 == found.frame["seed"], 8.0, 4.0)  # two seeds in turns
@@ -159,15 +130,6 @@ def test_curves_are_smoothed_before_their_interval() -> None:
     assert dict(zip(*ax.lines[0].get_data(), strict=True)) == {4: 6.0, 5: 6.0}, "where a mean has five evaluations"
     edge = ax.collections[0].get_paths()[0].vertices
     assert [edge[:, 1].min(), edge[:, 1].max()] == pytest.approx([6 - 0.4 * 12.706205, 6 + 0.4 * 12.706205])
-
-
-def test_titles_say_how_many_seeds_where_panels_differ() -> None:
-    found = histories()
-    picture = Curves(("model", "step_async"), "{model}, {step_async}", only={"point": (None,)})
-    fewer = replace(found, frame=found.frame.query("model == 'lr' or seed == 0 or (seed == 1 and step_async == 1)"))
-    axes = drawing.draw(artifact(picture), fewer, pd.DataFrame()).axes
-    titles = ["LR, equal, 2\xa0seeds", "LR, unequal, 2\xa0seeds", "CNN, equal, 1\xa0seed", "CNN, unequal, 2\xa0seeds"]
-    assert [ax.get_title() for ax in axes] == titles
 
 
 def test_a_horizon_may_be_that_of_the_experiment() -> None:

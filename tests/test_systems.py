@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reproduce.data.batches import Shuffled
-from reproduce.declare.experiment import canonical
 from reproduce.papers.fedacs import settings
 from reproduce.streams import per_client, rng
-from reproduce.systems import FullCapacity, Reliable, System, link, work
+from reproduce.systems import FullCapacity, Reliable, link, work
 from reproduce.systems.capacity import SplitCapacity
 from reproduce.systems.membership import Alternating, Rotation
 
@@ -83,10 +82,6 @@ def test_uniform_steps_are_those_of_the_published_code() -> None:
     assert set(work.Uniform(2, 3).amounts(9, 9, 40)) == {2, 3}, "both ends"
 
 
-def test_gaussian_without_variance_is_the_mean() -> None:
-    assert work.Gaussian(500, 0, "random").amounts(0, 4, 3).tolist() == [500, 500, 500]
-
-
 def test_device_classes_speed_up_the_last_client() -> None:
     rho = work.DEVICE_RATIOS["default"]
     assert work.DeviceClasses(10, rho["rpi4"], 0.25).amounts(0, 0, 4).tolist() == [10, 10, 10, 250]
@@ -121,18 +116,6 @@ def test_dynamic_system_of_fedacs() -> None:
         assert high - 0.001 < half.max() < high
     assert (amounts[0] != amounts[1]).any()
     assert (amounts[0] != system.work.amounts(4, 0, 20)).any()
-
-
-def test_figure_4_systems_of_fedacs() -> None:
-    middle = settings.FIG4_SYSTEMS["middle"]
-    assert middle.work.amounts(0, 0, 30).tolist() == list(range(1, 31))
-    assert middle.link.failure(0, 0, 30) == pytest.approx(0.30 - 0.01 * np.arange(30), abs=1e-12)
-    other = replace(middle.link, pairing="reverse").failure(0, 0, 30)
-    assert other == pytest.approx(0.01 * np.arange(1, 31), abs=1e-12)
-    right = settings.FIG4_SYSTEMS["right"]
-    q = np.array([right.link.failure(0, r, 30) for r in range(200)])
-    assert 0.2 <= q[:, :15].min() <= 0.21 < 0.39 <= q[:, :15].max() <= 0.4
-    assert 0.0 <= q[:, 15:].min() <= 0.01 < 0.19 <= q[:, 15:].max() <= 0.2
 
 
 def test_links_lose_as_often_as_they_say() -> None:
@@ -194,13 +177,6 @@ def test_groups_alternate() -> None:
     assert [groups.members(s).tolist() for s in range(3)] == [[0, 1, 2], [3, 4, 5], [0, 1, 2]]
     assert groups.clients == 6
     assert [Rotation((1, 3, 2)).members(s).tolist() for s in range(4)] == [[0], [1, 2, 3], [4, 5], [0]]
-
-
-def test_systems_can_be_declared() -> None:
-    declared = [System(), settings.STATIC, settings.DYNAMIC, System(capacity=SplitCapacity((1.0, 0.5)))]
-    assert len({hash(system) for system in declared}) == len(declared)
-    assert System() == System()
-    assert canonical(System())["work"] == {"type": "Steps", "k": 1}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from reproduce.data.batches import Shuffled
 from reproduce.data.load import available, load, sha256
 from reproduce.data.sources import SOURCES, File, Files
 from reproduce.data.tokens import BytePairs, pieces
-from reproduce.declare.experiment import canonical
 from reproduce.engine.client_split import ClientSplits
 from reproduce.errors import MissingData, UserError
 from reproduce.models.declared import FastText
@@ -110,15 +109,6 @@ def test_a_split_of_tokens_says_what_they_are(
     assert np.array_equal(held.test_x.numpy(), expected.test)
     assert splits.provenance["tokenizer"] == expected.sha256
     assert splits.notes == {"ag_news": expected.note}
-
-
-def test_hashed_words_are_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = news(tmp_path, monkeypatch)
-    tasks = ClientSplits(here)
-    arena: Any = tasks.get(replace(PROBLEM, tokenizer="hashed"), 0).device_data
-    assert np.array_equal(arena.train_x.numpy(), load("ag_news", here).train_x)
-    assert tasks.notes == {}
-    assert set(tasks.provenance) == {"ag_news"}
 
 
 @pytest.mark.parametrize(
@@ -232,21 +222,3 @@ def test_a_missing_folder_is_one_error_that_says_what_to_do(tmp_path: Path, monk
         assert words in str(error.value)
     assert problem.requires == ("ag_news", "roberta-base")
     assert available("roberta-base", here).state == "missing"
-
-
-def test_other_byte_pairs_than_declared_are_refused(tmp_path: Path) -> None:
-    stored(tmp_path / "roberta-base", [("t", "h")])
-    with pytest.raises(UserError, match=r"roberta-base are 261 ids, not 260 .* first: declare as many"):
-        BytePairs(260, 32, "roberta-base").cut(TRAIN, TEST, tmp_path)
-    stored(tmp_path / "roberta-base", [("t", "h")], ("[PAD]", "[CLS]"))
-    with pytest.raises(UserError, match="marks <s> <pad> </s> <unk> first"):
-        OWN.cut(TRAIN, TEST, tmp_path)
-    (tmp_path / "roberta-base" / "tokenizer.json").write_text("{", encoding="utf-8")
-    with pytest.raises(UserError, match=r"tokenizer.json holds no byte pairs .* copy it again"):
-        OWN.cut(TRAIN, TEST, tmp_path)
-
-
-def test_too_few_byte_pairs_are_refused() -> None:
-    with pytest.raises(ValueError, match="byte pairs"):
-        BytePairs(259, 32)
-    assert canonical(PAIRS)["tokenizer"] == {"type": "BytePairs", "vocabulary": 300, "length": 32, "name": ""}

@@ -112,13 +112,6 @@ def test_what_is_not_there_is_not_run(tmp_path: Path, check: dict[str, Any], rea
     assert reason in result.reason
 
 
-def test_a_ratio_whose_halves_are_of_other_settings_is_not_run(tmp_path: Path) -> None:
-    frame = cells(tmp_path, "a,100,0,acc,5", "b,20,0,acc,3", columns="algorithm,n,seed,metric,value")
-    result = outcome(frame, ratio={"over": "n", "of": 100, "to": 20}, is_="> 1")
-    assert result.verdict == "not run"
-    assert "no setting has all the numbers" in result.reason
-
-
 def test_incomplete_cells_support_or_contradict_but_do_not_reproduce(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=9, b=5)
     result = outcome(frame, better="a", than=["b", "c"])

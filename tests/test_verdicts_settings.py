@@ -100,13 +100,6 @@ def test_noise_does_not_contradict_most_settings(tmp_path: Path) -> None:
     assert (result.measured.value, result.measured.high, result.n) == (1.0, 1.0, 6)
 
 
-def test_the_reason_counts_the_settings_and_names_the_deciding_one(tmp_path: Path) -> None:
-    result = outcome(four_settings(tmp_path, 5, 3, -1, -2), better="a", than=["b"])
-    assert "4 settings: 2 for, 2 against, 0 open" in result.reason
-    assert "n 3" in result.reason
-    assert result.effect == pytest.approx(-2.0, abs=1e-3)
-
-
 def test_a_statistic_uses_seeds_that_have_every_setting(tmp_path: Path) -> None:
     frame = four_settings(tmp_path, 5, 3)
     frame = frame[~((frame["n"] == "1") & (frame["seed"] > 0))]

@@ -44,18 +44,6 @@ def test_pages_are_rendered_from_the_committed_cells() -> None:
         assert page.read_text() == text, f"{page} is not up to date: reproduce report --docs"
 
 
-def test_the_command_checks_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = tmp_path / "page.md"
-    monkeypatch.setattr("reproduce.pages.documents.documents", lambda: ({page: "new\n"}, []))
-    monkeypatch.setattr("reproduce.pages.agreement.PICTURE", tmp_path / "agreement.png")
-    assert main(["report", "--check"]) == 2
-    assert not page.exists()
-    assert main(["report", "--docs"]) == 0
-    assert page.read_text() == "new\n"
-    assert (tmp_path / "agreement.png").is_file()
-    assert main(["report", "--check"]) == 0
-
-
 def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,17 +54,7 @@ def test_a_folder_that_is_named_is_worked_in(finished: Path, tmp_path: Path) -> 
     assert miniature.trained(there / "results/smoke/fedacs/own.parquet") == ([0, 1, 2, 5], 2, 3)
 
 
-def test_the_projects_folder_may_be_named_from_elsewhere(finished: Path, tmp_path: Path) -> None:
-    run = elsewhere(finished, tmp_path, FIG2, "-n", "-s", str(finished / "Snakefile"), "-d", str(finished))
-    assert "Nothing to be done" in run.stdout + run.stderr
-    link = tmp_path / "link"
-    link.symlink_to(finished)
-    assert "Nothing to be done" in (run := snakemake(link, FIG2, "-n")).stdout + run.stderr
-
-
-@pytest.mark.parametrize(
-    "target", [f"./{FIG2}", FIG2.replace("/", "//"), f"figures/../{FIG2}", "figures/smoke/../smoke/fedacs_fig2.png"]
-)
+@pytest.mark.parametrize("target", [f"./{FIG2}", f"figures/../{FIG2}"])
 def test_another_way_to_write_a_target_asks_for_no_more(finished: Path, target: str) -> None:
     """A single figure has a budget, however it is named; and what is there is not trained again."""
     run = snakemake(finished, target, "-n")
@@ -72,11 +62,6 @@ def test_another_way_to_write_a_target_asks_for_no_more(finished: Path, target: 
     long = target.replace("fig2", "fig11").replace("smoke/f", "paper/f").replace("/smoke/", "/paper/")
     run = snakemake(finished, long.replace("//smoke", "//paper"), "-n")
     assert "leaves out 2 (over the budget of 1 h a job)" in run.stderr
-
-
-def test_a_target_with_its_whole_path_is_named(finished: Path) -> None:
-    line = refusal(snakemake(finished, f"{finished}/{FIG2}", "-n"))
-    assert line == f"error: nothing makes {finished}/{FIG2}: name targets from {finished}, such as {FIG2}"
 
 
 def no_folder(name: str) -> Callable[[Path], object]:
@@ -103,11 +88,9 @@ def folder(name: str) -> Callable[[Path], object]:
 @pytest.mark.parametrize(
     ("prepare", "says"),
     [
-        *((no_folder(name), "is no folder") for name in ("results", "figures", ".snakemake")),
-        *((nowhere(name), "is no folder") for name in ("results", "figures", "logs", ".snakemake")),
+        *((no_folder(name), "is no folder") for name in ("results", ".snakemake")),
+        *((nowhere(name), "is no folder") for name in ("figures", "logs")),
         (piped("results/smoke/fedacs/own.parquet"), "own.parquet: what lies there is no file"),
-        (piped("results/smoke/cells/fedacs_fig2.json"), "fedacs_fig2.json"),
-        (folder("results/smoke/fedacs/own.parquet"), "own.parquet: what lies there is no file"),
         (folder(FIG2), "fedacs_fig2.png: what lies there is no file"),
         (piped("config/config.yaml"), "config/config.yaml is a pipe, a socket or a device"),
     ],
@@ -125,7 +108,7 @@ AS_OTHERS = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if o
 
 
 @pytest.mark.skipif(bool(AS_OTHERS) and shutil.which("setpriv") is None, reason="root may write everywhere")
-@pytest.mark.parametrize("name", ["results/smoke/fedacs", "figures/smoke", "logs/smoke/fedacs", ".snakemake"])
+@pytest.mark.parametrize("name", ["results/smoke/fedacs", ".snakemake"])
 def test_a_read_only_folder_is_said(tmp_path: Path, name: str) -> None:
     project = miniature.build(tmp_path)
     (project / name).mkdir(parents=True)
@@ -140,12 +123,9 @@ def test_a_read_only_folder_is_said(tmp_path: Path, name: str) -> None:
     ("text", "says"),
     [
         ("seeds: [08]\n", "'08' does not match"),
-        ("scale: smoke\0\n", "is not YAML"),
         ("- scale\n", "not the keys of a configuration"),
         ("threads: true\n", "True is not of type 'integer'"),
-        ("threads: 1.5\n", "1.5 is not of type 'integer'"),
         ("budget: .nan\n", "REPRODUCE_BUDGET=nan"),
-        ("checkpoint: .inf\n", "REPRODUCE_CHECKPOINT=inf"),
     ],
 )
 def test_a_configuration_that_is_not_what_it_looks_like_is_refused(finished: Path, text: str, says: str) -> None:
@@ -157,6 +137,6 @@ def test_a_configuration_that_is_not_what_it_looks_like_is_refused(finished: Pat
         assert says in refusal(snakemake(finished, FIG2, "-n"))
     finally:
         own.write_text(before)
-    if "\0" not in text and not text.startswith("-"):  # Snakemake reads that one first
+    if not text.startswith("-"):  # Snakemake reads that one first
         other.write_text(text)
         assert says in refusal(snakemake(finished, FIG2, "-n", "--configfile", "other.yaml"))
