@@ -14,7 +14,6 @@ from reproduce.declare.experiment import Experiment, Label, changed
 from reproduce.papers.dynamic_init import runs
 from reproduce.papers.dynamic_init.choices import (
     AS_RUN,
-    TWICE,
     added,
     fingerprinted,
     sensitivity,
@@ -87,21 +86,6 @@ def test_half_of_the_first_rate_is_the_fingerprints_own() -> None:
     plain = next(p for p in sensitivity("smoke") if p.name.startswith("sensitivity")).experiments[0]
     given, half, whole = run([plain, *(changed(plain, fingerprinted(share)) for share in (0.5, 1.0))])
     assert given.state["history"] == half.state["history"] != whole.state["history"]
-
-
-@pytest.mark.parametrize("scale", ["smoke", "reduced"])
-def test_the_readings_of_moon_differ_in_the_second_pass_and_only_with_running_statistics(scale: str) -> None:
-    (panel,) = (p for p in sensitivity(scale) if p.name.startswith("moon"))
-    once, twice = (
-        [e for e in panel.experiments if (e.labels["choice"] == TWICE) == second] for second in (False, True)
-    )
-    assert [replace(e, labels={}, algorithm=replace(e.algorithm, second_pass=True)) for e in once] == [
-        replace(e, labels={}) for e in twice
-    ]
-    assert all(any("running" in name for name in e.problem.model.shapes) for e in panel.experiments)
-    if scale == "smoke":
-        ends = [[v for _, _, m, _, v in r.state["history"] if m == "accuracy"][-1] for r in run([once[0], twice[0]])]
-        assert ends[0] != ends[1]
 
 
 def test_what_the_printed_lines_come_to() -> None:

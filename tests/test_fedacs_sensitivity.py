@@ -65,21 +65,6 @@ def test_the_network_with_larger_kernels_is_the_one_of_the_public_code() -> None
         assert changed(replace(e, labels={}), {"problem.model": plain.problem.model}) == plain
 
 
-def test_one_thing_is_exchanged_in_the_crops_and_the_draws() -> None:
-    panels = {p.name: p for p in choices.panels("reduced")}
-    first, second, *others = panels["sensitivity-fashion-mnist-cnn"].experiments
-    for plain, other in zip((first, second), others, strict=True):
-        assert other.problem != plain.problem
-        assert changed(other, {"problem.augment": "none", "labels": plain.labels}) == plain
-    for e in panels["sensitivity-fashion-mnist-twice"].experiments:
-        plain = next(
-            x for x in FASHION.experiments
-            if (x.labels["answer"], x.labels["algorithm"]) == (choices.DEFAULT, e.labels["algorithm"])
-        )  # fmt: skip
-        assert vars(e.algorithm) == vars(plain.algorithm)
-        assert changed(e, {"algorithm": plain.algorithm, "labels": plain.labels}) == plain
-
-
 def test_who_is_drawn_twice_trains_twice() -> None:
     """One client that is always drawn twice: the mean of two local runs from the same model, the first of them that
     of the plain algorithm; without a second one nothing differs."""
@@ -95,26 +80,6 @@ def test_who_is_drawn_twice_trains_twice() -> None:
     assert torch.equal(end(FedAvg, 2), end(FedAvg, 1))
     assert not torch.allclose(end(DrawnTwice, 2), end(FedAvg, 2))
     assert float((end(DrawnTwice, 2) - end(FedAvg, 2)).abs().max()) < 0.1
-
-
-def test_quadratics_are_laid_out_at_random_in_the_ranges_of_the_caption() -> None:
-    panel = choices.quadratics("reduced")
-    given, drawn = (panel.experiments[i].system for i in (0, 2))
-    amounts, lost = (
-        (s.work.amounts(0, 0, 30) for s in (given, drawn)),
-        (s.link.failure(0, 0, 30) for s in (given, drawn)),
-    )
-    (ordered, steps), (falling, failure) = amounts, lost
-    assert (np.diff(ordered) > 0).all()
-    assert (np.diff(falling) < 0).all()
-    assert (steps.min(), steps.max()) >= (1, 20)
-    assert steps.max() <= 30
-    assert 0 <= failure.min() < failure.max() <= 0.3
-    assert abs(np.corrcoef(steps, failure)[0, 1]) < 0.5
-    rounds = {str(e.labels["answer"]): e.clock.rounds for e in panel.experiments}
-    assert rounds["twice the rounds"] == 2 * rounds["as in Fig. 4"]
-    starts = {str(e.labels["answer"]): e.problem.start for e in panel.experiments}
-    assert [a for a, start in starts.items() if start is not None] == ["another start"]
 
 
 def test_a_fading_rate() -> None:

@@ -70,15 +70,13 @@ def test_streams_may_be_closed(redirected: str, status: int, tmp_path: Path) -> 
     assert (done.returncode, done.stderr) == (status, "")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_signs_that_a_terminal_does_not_have_are_spelled_out(encoding: str) -> None:
+def test_signs_that_a_terminal_does_not_have_are_spelled_out() -> None:
     """A minus sign is not lost."""
     command = [sys.executable, "-m", "reproduce", "verify", "--scale", "reduced", "fedagrac/table6"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
-    minus = "−".encode(encoding, errors="backslashreplace")
-    assert minus in done.stdout
+    assert "−".encode("ascii", errors="backslashreplace") in done.stdout
 
 
 @pytest.mark.parametrize("home", [None, "/nonexistent", ""])

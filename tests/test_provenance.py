@@ -92,21 +92,6 @@ def unpacked(repository: Path) -> Path:
     return package
 
 
-def ignored(repository: Path) -> Path:
-    """An installed copy in a virtual environment that git ignores."""
-    (repository / ".gitignore").write_text("venv\n")
-    package = repository / "venv/lib/package"
-    package.mkdir(parents=True)
-    return package
-
-
-def beside(repository: Path) -> Path:
-    """A package in the root of a repository that does not track it."""
-    package = repository / "another"
-    package.mkdir()
-    return package
-
-
 def vendored(repository: Path) -> Path:
     """A source archive that another repository tracks."""
     package = unpacked(repository)
@@ -116,7 +101,7 @@ def vendored(repository: Path) -> Path:
     return package
 
 
-@pytest.mark.parametrize("place", [unpacked, ignored, beside, vendored])
+@pytest.mark.parametrize("place", [unpacked, vendored])
 def test_another_repository_around_the_package_does_not_count(
     place: Callable[[Path], Path], repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,22 +114,8 @@ def linked(repository: Path) -> Path:
     return repository / "tree/package"
 
 
-def sub(repository: Path) -> Path:
-    """The repository as a submodule of another one."""
-    outer = repository.parent / "outer"
-    outer.mkdir()
-    git(outer, "init", "-q")
-    git(outer, "submodule", "add", "-q", str(repository), "inner")
-    return outer / "inner/package"
-
-
-def through_a_link(repository: Path) -> Path:
-    (repository.parent / "link").symlink_to(repository)
-    return repository.parent / "link/package"
-
-
-@pytest.mark.parametrize("place", [linked, sub, through_a_link])
-def test_the_packages_own_repository_may_be_a_worktree_a_submodule_or_behind_a_link(
+@pytest.mark.parametrize("place", [linked])
+def test_the_packages_own_repository_may_be_a_worktree(
     place: Callable[[Path], Path], repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert commit_of(place(repository), monkeypatch) == own(repository)

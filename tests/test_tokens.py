@@ -17,11 +17,11 @@ import pytest
 
 from reproduce.data import tokens
 from reproduce.data.batches import Shuffled
-from reproduce.data.load import available, load, sha256
+from reproduce.data.load import load, sha256
 from reproduce.data.sources import SOURCES, File, Files
 from reproduce.data.tokens import BytePairs, pieces
 from reproduce.engine.client_split import ClientSplits
-from reproduce.errors import MissingData, UserError
+from reproduce.errors import UserError
 from reproduce.models.declared import FastText
 from reproduce.models.roberta import RoBERTa
 from reproduce.partitions.labels import IID
@@ -210,15 +210,3 @@ def test_pairs_of_a_model_are_read_from_its_folder(place: str, tmp_path: Path) -
     theirs = RobertaTokenizer.from_pretrained(tmp_path)
     cut = theirs("The markets rose again", max_length=32, truncation=True, padding="max_length")["input_ids"]
     assert cut == made.test[1].tolist()
-
-
-def test_a_missing_folder_is_one_error_that_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = news(tmp_path, monkeypatch)
-    problem = replace(PAIRS, tokenizer=OWN)
-    with pytest.raises(MissingData) as error:
-        ClientSplits(here).get(problem, 0)
-    assert error.value.needs == "roberta-base"
-    for words in (str(here.data / "roberta-base"), "huggingface.co/FacebookAI/roberta-base", "tokenizer.json"):
-        assert words in str(error.value)
-    assert problem.requires == ("ag_news", "roberta-base")
-    assert available("roberta-base", here).state == "missing"
