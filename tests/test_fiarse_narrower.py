@@ -24,7 +24,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.layout import layout_of
 from reproduce.engine.scheduler import Run
 from reproduce.errors import UserError
-from reproduce.models.declared import MLP, EarlyExits, Perceptron, ResNet
+from reproduce.models.declared import MLP, Perceptron, ResNet
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse import settings as scales
 from reproduce.partitions.labels import IID
