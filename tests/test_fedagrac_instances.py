@@ -15,6 +15,16 @@ from reproduce.report.histories import Source, load
 ROOT = Path(__file__).parent.parent
 
 
+def test_the_declared_numbers_are_those_of_the_regression() -> None:
+    noise, found = np.random.RandomState(0), theory.problem()
+    for client, (width, slope, intercept) in enumerate(((2.1, 1.2, 2.6), (0.55, -2.9, 0.7))):
+        x = np.linspace(-width, width, 100)
+        y = slope * x + intercept + 0.1 * noise.standard_normal(100)
+        np.testing.assert_allclose(found.minimisers[client], np.polyfit(x, y, 1), rtol=1e-12)
+        rows = np.stack([x, np.ones_like(x)], axis=1)
+        np.testing.assert_allclose(found.hessians[client], 2 * rows.T @ rows / 100, rtol=1e-12, atol=1e-15)
+
+
 @pytest.mark.parametrize("algorithm", [*theory.RIVALS, "fedagrac"])
 def test_rounds_are_those_of_the_engine(algorithm: str) -> None:
     """On the reference instance, whose trained paths are committed, by whichever linear algebra it was declared."""
