@@ -141,7 +141,7 @@ def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     shown = [name for name in names if categories.differ(rows, "algorithm", "base", name, families[name])]
     categories.dots(ax, rows, row="algorithm", rows=shown, series="base", order=order, names=texts, groups=families)
     figures.plain_log(ax, "x")
-    ax.set_xlabel("virtual seconds to the target")
+    ax.set_xlabel("seconds to the target")
     alike = {base: [n for n in names if families[n] == base and n not in shown] for base in order}
     said = "; ".join(
         f"{pretty(b, texts)}: {', '.join(pretty(n, texts) for n in same)}" for b, same in alike.items() if same
