@@ -75,7 +75,7 @@ def again(
     shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
     done: list[Mapping[str, str]] = []
     failed = []
-    with tqdm(total=sum(map(len, todo)), unit="job", disable=not todo) as bar:
+    with tqdm(total=sum(map(len, todo)), unit="job", disable=not todo or None) as bar:
         for group in todo:
             bar.set_postfix_str(f"{group[0].paper}/{group[0].name}")
             try:
