@@ -222,7 +222,6 @@ BOUND: Schema = {"anyOf": [NUMBER, record(("ratio",), ratio={"type": "number", "
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 FRACTION = record(("fraction",), fraction={"anyOf": [SHARE, _several(SHARE, 2) | {"maxItems": 2}]})
 OPERATOR: Schema = {"type": "string", "pattern": r"^((<=|>=|==|<|>) *-?[0-9.]+(e-?[0-9]+)?|unreached)$"}
-ONE_OF = record(("one_of",), one_of=_several(NUMBER))
 CHECK = record(
     **{"metric": COLUMNS, "with": _several(TEXT), "over": TEXT, "values": _several(VALUE)},
     **{"for": {"additionalProperties": {"anyOf": [VALUE, _several(VALUE), RANGE]}}},
