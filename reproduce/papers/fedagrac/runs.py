@@ -108,15 +108,14 @@ def oriented(o: Orientation, step_async: int, scale: str) -> Panel:
     alone = ("_single", {"first_gradient": "single"})
     points = [(drawn, plain), *([(drawn, alone)] if o.single else []), *((side, plain) for side in o.side)]
     kind, work = ("async", COMMON[scale].uneven) if step_async else ("equal", COMMON[scale].even)
-    problem, seeds = (not step_async and o.even) or (o.problem, o.seeds)
     runs = (
         ({"model": model, "step_async": step_async, "algorithm": name + ending},
-         problem, work, fedagrac(rate, lam, **options, **more), Rounds(o.rounds))
+         o.problem, work, fedagrac(rate, lam, **options, **more), Rounds(o.rounds))
         for (model, rate, lam), (ending, more) in points
         for name, options in SCHEMES.items()
         if not (more and name == "fedagrac_avg")  # which sends no first gradient
     )  # fmt: skip
-    return panel(f"fig3-{o.model}-{kind}", scale, runs, o.substitute, seeds)
+    return panel(f"fig3-{o.model}-{kind}", scale, runs, o.substitute, o.seeds)
 
 
 def table1(scale: str) -> tuple[Panel, ...]:
