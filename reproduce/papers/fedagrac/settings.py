@@ -74,8 +74,8 @@ TEN = tuple(range(10))
 """Of logistic regression in Table 1 and Figs. 3 and 5: the paper has one run, and ten of ours take minutes.
 With three seeds few statements about many settings survive Holm's procedure (docs/claims.md)."""
 SIX = tuple(range(6))
-"""Of the network in Fig. 2, where runs diverge: six are the fewest with an interval of their median. Also in Table 1, and
-at reduced scale of Table 2, where they cost minutes."""
+"""Of the network in Fig. 2, where runs diverge: six are the fewest with an interval of their median. Also in Table 1,
+and at reduced scale of Table 2, where they cost minutes."""
 
 # --- preliminary experiments (Sections 1 and 4) -----------------------------------------------------------------------
 # `seeds` of a setting: if not those of the scale.
