@@ -15,6 +15,7 @@ from pathlib import Path
 import inputs_damage
 import miniature
 import pytest
+from own_algorithms import folder  # noqa: F401
 
 import benchmarks  # noqa: F401  (the strategy `reference`)
 from reproduce.__main__ import main
@@ -84,12 +85,12 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def finished_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a table of two jobs was trained and rendered, which tests leave as it is."""
-    folder = tmp_path_factory.mktemp("finished")
-    with contextlib.chdir(folder):
+    finished = tmp_path_factory.mktemp("finished")
+    with contextlib.chdir(finished):
         for name in ("table1-lr", "table1-cnn2"):
             assert main(("train", "--scale", "smoke", "fedagrac", name)) == 0
         assert main(("render", "--scale", "smoke", "fedagrac/table1")) == 0
-    return folder
+    return finished
 
 
 @pytest.fixture(scope="session")

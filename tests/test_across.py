@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import own_algorithms
 import pandas as pd
 import pytest
 from scipy import stats
@@ -80,12 +79,6 @@ def test_the_table_ranks_what_was_trained_and_says_why_the_rest_is_not_there() -
     assert any(line.startswith("- † ") for line in lines)
 
 
-def test_the_order_of_those_on_as_many_benchmarks_is_that_of_their_mean_rank() -> None:
-    matrix = Matrix(summary(runs(MIXED)))
-    assert matrix.algorithms[0] == "fedprox"
-    assert matrix.ranks == ["1.5 (2)", "3.0 (2)", "3.0 (2)", "3.0 (2)", "4.0 (1)", ""]
-
-
 def test_what_is_told_apart_and_by_how_much() -> None:
     cells = Matrix(summary(runs(MIXED))).cells
     assert gained(cells["fedprox", "a"]) == pytest.approx((2 + NOISE).mean())
@@ -103,11 +96,6 @@ def test_what_is_told_apart_and_by_how_much() -> None:
 
 
 # --- what is finished -------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return own_algorithms.folder(tmp_path, monkeypatch)
 
 
 def test_what_is_finished_is_shown_and_nothing_is_trained(
@@ -202,27 +190,13 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
 # --- what is committed ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def taken() -> Match:
-    """As the command that docs/findings/across.md names makes it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        specs, benchmarks = [Spec(n) for n in NAMES], [find(a, "reduced") for a in ALIASES]
-        match = Match(specs, benchmarks, seeds("0-4"), tune=True, lenient=True)
-        match.take()
-        return match
-
-
-@pytest.fixture
-def matrix(taken: Match, monkeypatch: pytest.MonkeyPatch) -> Match:
-    monkeypatch.chdir(ROOT)
-    return taken
-
-
 @pytest.mark.slow
-def test_the_committed_matrix_is_that_of_the_committed_results(matrix: Match) -> None:
+def test_the_committed_matrix_is_that_of_the_committed_results() -> None:
     """`reproduce play --all --tune --finished -o play/reduced/across` makes it again."""
-    frame = matrix.frame()
+    specs, benchmarks = [Spec(n) for n in NAMES], [find(a, "reduced") for a in ALIASES]
+    match = Match(specs, benchmarks, seeds("0-4"), tune=True, lenient=True)
+    match.take()
+    frame = match.frame()
     pd.testing.assert_frame_equal(frame.reset_index(drop=True), committed(), check_dtype=False, rtol=1e-9)
     found = summary(frame)
     text = (ROOT / "play/reduced/across.md").read_text(encoding="utf-8")

@@ -31,16 +31,9 @@ CHOICE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-
 @pytest.fixture(scope="module")
 def registers() -> dict[str, Register]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        return {paper: register(paper) for paper in PAPERS}
+    return {paper: register(paper) for paper in PAPERS}
 
 
 def written(folder: Path, choice: dict[str, Any], **more: Any) -> Register:

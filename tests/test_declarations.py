@@ -19,7 +19,6 @@ from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fiarse import FIARSE
 from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.narrower import HeteroFL
-from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
@@ -57,19 +56,6 @@ SESSIONS = Sessions(4, 2, Alternating(2, 2), ("test", "test"))
 PACED = System(work=Steps(2), pace=FASHION_MNIST)
 EVENTS = Events(DeFedAvgIIDPolicy(2), aggregations=3, every=1)
 CONTACTS = Events(FavanoPolicy(2), aggregations=3, every=1)
-
-WORKS: list[tuple[Any, Any, Any, Any]] = [
-    (TOY, SYSTEM, FedProx(0.1), ROUNDS),
-    (TOY, SYSTEM, Scaffold(0.1), SESSIONS),
-    (NET, SYSTEM, Distillation(0.1), SESSIONS),
-    (NET, SYSTEM, FedAvg(0.1, DistinctClients(2)), SESSIONS),
-    (NET, SYSTEM, Moon(0.1), replace(SESSIONS, views=())),
-    (NET, SYSTEM, Moon(0.1), ROUNDS),
-    (NET, PACED, Asynchronous(0.1), EVENTS),
-    (TOY, PACED, Favano(0.1), CONTACTS),
-    (RESNET, PARTS, HeteroFL(0.1), ROUNDS),
-    (RESNET, PARTS, FIARSE(0.1), ROUNDS),
-]
 
 REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("rounds need a System", (NET, None, FedAvg(), ROUNDS)),
@@ -111,11 +97,6 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("no evaluation view 'validation'", (NET, SYSTEM, FedAvg(), Rounds(2, view="validation"))),
     ("no evaluation view 'train:'", (NET, SYSTEM, FedAvg(), Rounds(2, view="train:"))),
 ]
-
-
-@pytest.mark.parametrize("parts", WORKS)
-def test_what_goes_together_can_be_declared(parts: tuple[Any, Any, Any, Any]) -> None:
-    Experiment({}, *parts)
 
 
 @pytest.mark.parametrize(("words", "parts"), REFUSED)

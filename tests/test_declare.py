@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ import pandas as pd
 import pytest
 
 from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Walk
-from reproduce.declare.artifact import Artifact, Curves, Doubt, Last, Measure, Reach, Window, no_panels
+from reproduce.declare.artifact import Artifact, Code, Curves, Doubt, Last, Measure, Reach, Window, no_panels
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
-from reproduce.problem import Classification
+from reproduce.problem import Classification, Quadratic
 from reproduce.report import drawing, entries, formats, metrics, tables
 from reproduce.report.histories import Histories
 from reproduce.systems import Steps, System
@@ -145,6 +147,22 @@ def test_a_diverged_run_has_no_number_and_reaches_nothing() -> None:
     assert set(reached.values()) == {0.0}
 
 
+def test_what_one_experiment_has_no_label_for_it_has_no_number_of_and_labels_may_be_dropped() -> None:
+    """The label is missing from one of two, so that pandas makes floats of it."""
+    problem = Quadratic(2, 2)
+    short, long = (
+        Experiment({"algorithm": a, **more}, problem, System(), FedAvg(0.1), Rounds(5))
+        for a, more in (("short", {"tail": 2}), ("long", {}))
+    )
+    said = {"seed": 0, "time": math.nan, "metric": "accuracy", "key": "", "status": "ok"}
+    rows = [{**e.labels, **said, "round": r, "value": r + 1.0} for e in (short, long) for r in range(6)]
+    found = Histories(pd.DataFrame(rows), "paper", experiments=(short, long))
+    artifact = Artifact("fedacs", "fig1", "T", no_panels, (Last("accuracy", "tail"),))
+    kept, dropped = (metrics.cells(replace(artifact, drop=drop), found) for drop in ((), ("tail",)))
+    assert kept[["algorithm", "tail", "value"]].to_numpy().tolist() == [["short", 2, 5.5]]
+    assert list(dropped.columns) == ["algorithm", "seed", "metric", "value"]
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +185,9 @@ def test_curves_are_means_over_seeds_with_the_target() -> None:
     (ax,) = figure.axes
     smoothed = np.mean([trailing(found["three", s], 2) for s in range(3)], axis=0)
     assert ax.lines[0].get_ydata() == pytest.approx(smoothed[1:])
+    figure = drawn(Curves((), "all", every=3, also=Code("pictures:log_distance")), found)
+    assert list(figure.axes[0].lines[0].get_xdata()) == [*range(0, 36, 3)]
+    assert figure.axes[0].get_yscale() == "log", "what `also` names was called with the axes"
 
 
 # --- doubts -----------------------------------------------------------------------------------------------------------

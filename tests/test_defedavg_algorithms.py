@@ -164,31 +164,9 @@ def test_the_cases_meet_staleness_and_lost_steps() -> None:
             assert len(steps) > 2
 
 
-def test_fedavg_with_rate_one_is_the_mean_of_the_local_models() -> None:
-    """With multiplicity: this fixes the sign that eq. (3) has wrong."""
-    events, naive = clock(FedAvgPolicy(12), aggregations=3), Naive(iid=False)
-    w = train(events, Asynchronous(0.1, server_lr=1.0), iid=False)
-    for a in simulate(events):
-        assert any(u.weight > 1 / 12 for u in a.updates), "a client drawn twice"
-        draws = [u for u in a.updates for _ in range(round(u.weight * 12))]
-        ends = [naive.job(w[a.index], u.client, u.job, K, 0.1) for u in draws]
-        assert len(ends) == 12
-        np.testing.assert_allclose(w[a.index + 1], np.mean(ends, axis=0), rtol=0, atol=1e-12)
-
-
 def test_favano_keeps_a_model_that_nobody_changes() -> None:
     """The weights of the server's own and of the clients' models sum to one."""
     w = train(clock(FavanoPolicy(4)), Favano(1e-300))
     np.testing.assert_allclose(w, np.broadcast_to(w[0], np.shape(w)), rtol=0, atol=1e-12)
     rate = train(clock(FavanoPolicy(4)), replace(Favano(0.1), server_lr=5.0))
     np.testing.assert_array_equal(rate, train(clock(FavanoPolicy(4)), Favano(0.1)), "it has no global rate")
-
-
-def test_favano_profiles_differ() -> None:
-    """Dividing by the number of steps makes a contact worth one averaged gradient: K times slower."""
-    moved = []
-    for kind in ("none", "deterministic"):
-        w = train(clock(FavanoPolicy(4), aggregations=2), Favano(0.1, normalisation=kind))
-        moved.append(np.abs(w[2] - w[0]).max())
-    assert moved[1] > 1e-4
-    assert moved[0] == pytest.approx(K * moved[1])

@@ -20,11 +20,6 @@ def conf() -> dict[str, Any]:
     return runpy.run_path(str(DOCS / "conf.py"))
 
 
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-
 def read(conf: dict[str, Any], document: str, folder: Path) -> str:
     """The text of a document as Sphinx gets it."""
     source = [(DOCS / f"{document}.md").read_text(encoding="utf-8")]

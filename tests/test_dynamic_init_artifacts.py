@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pandas as pd
 import pytest
-from runs import run
 
 from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import COLUMNS, Experiment
@@ -180,21 +178,6 @@ SETTING = ("dataset", "label_distribution", "label_overlap", "dirichlet_alpha", 
 SETTING = (*SETTING, "model", "init_scheme", "algorithm")
 
 
-def test_runs_that_were_trained_again_have_the_processor_and_the_memory_of_that_training() -> None:
-    """FedProx was trained again elsewhere: it is left out, FedAvg, of the same job, is not."""
-    panel = ARTIFACTS["table3"].panels("reduced")[0]
-    schemes = ("proposed", "previous", "average")
-    names = [(a, s) for a in ("fedavg", "fedprox", "fedacg") for s in schemes]
-    chosen = [
-        next(e for e in panel.experiments if (e.labels["algorithm"], e.labels["init_scheme"]) == n) for n in names
-    ]
-    runs = [on(stored(e, seed, 1.0 + seed, 5e9), "old") for e in chosen for seed in (0, 1)]
-    anew = [on(r, "new") if r.labels["algorithm"] == "fedprox" else r for r in runs]
-    found = costs(anew, tuple(chosen))
-    assert {a for a, *_ in found} == {"fedavg", "fedacg"}
-    assert {value for (_, metric, _), value in found.items() if metric == "max_memory_gb"} == {5.0}
-
-
 @pytest.mark.parametrize("name", [f"table{i}" for i in range(1, 15)])
 def test_the_printed_settings_are_all_declared_and_no_others(name: str) -> None:
     rows = printed_settings("dynamic_init", name)
@@ -267,19 +250,3 @@ def test_continuous_is_trained_once_per_learning_rate() -> None:
     trained = [e for es in plan._split("paper", panel).values() for e in es if e.labels["init_scheme"] == "continuous"]
     assert [e.labels["algorithm"] for e in trained] == ["fedavg", "scaffold"]
     assert sum(e.labels["init_scheme"] == "continuous" for e in panel.experiments) == 4
-
-
-@cache
-def smoke() -> tuple[pd.Series, pd.DataFrame]:
-    """clean5 by (transition, algorithm, scheme), mean over seeds; all histories."""
-    (panel,) = ARTIFACTS["table3"].panels("smoke")
-    rows = [
-        {**played.experiment.labels, **dict(zip(("round", "time", "metric", "key", "value"), row, strict=True))}
-        | {"seed": played.seed, "status": played.state["status"]}
-        for played in run(panel.experiments, panel.seeds)
-        for row in played.state["history"]
-    ]
-    found = histories(rows, panel.experiments)
-    cells = metrics.cells(ARTIFACTS["table3"], found)
-    clean = cells[cells["metric"] == "accuracy_first5_rounds_pct"]
-    return clean.groupby(["transition", "algorithm", "init_scheme"])["value"].mean(), found.frame

@@ -86,15 +86,3 @@ def test_half_of_the_first_rate_is_the_fingerprints_own() -> None:
     plain = next(p for p in sensitivity("smoke") if p.name.startswith("sensitivity")).experiments[0]
     given, half, whole = run([plain, *(changed(plain, fingerprinted(share)) for share in (0.5, 1.0))])
     assert given.state["history"] == half.state["history"] != whole.state["history"]
-
-
-def test_what_the_printed_lines_come_to() -> None:
-    """V rounds less one of one are none: all fingerprints are zero, all models weigh the same, as in Average."""
-    panel, *_ = sensitivity("smoke")
-    chosen = {(e.labels["init_scheme"], e.labels["choice"]): e for e in panel.experiments[:8]}
-    index = next(e for (_, text), e in chosen.items() if text.startswith("eq. (4)"))
-    average = chosen["average", AS_RUN]
-    a, b = run([index, average])
-    numbers = [[v for _, _, m, _, v in r.state["history"] if m == "accuracy"] for r in (a, b)]
-    assert numbers[0][-len(numbers[1]) :] == numbers[1]
-    assert len(set(numbers[1])) > 3

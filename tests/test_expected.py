@@ -21,11 +21,6 @@ ROOT = Path(__file__).parent.parent
 JOB = "fedagrac/table1-lr"
 
 
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-
 def test_there_is_a_number_for_each_metric_of_each_declared_experiment() -> None:
     """If this fails, toys have changed: `make smoke`, then `reproduce verify --scale smoke --update`."""
     numbers = expected.read("smoke")

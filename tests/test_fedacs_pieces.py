@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
@@ -58,48 +56,8 @@ def test_the_norm_of_a_pull_that_overshoots_is_no_signed_sum() -> None:
     assert Rule(mu=30.0).norms(np.array([20]), 0.1) == pytest.approx([2**20 - 1])
 
 
-def test_participation_schemes_have_one_expectation() -> None:
-    """Equations (18)-(21): E[aggregate] = sum w s U for all four; exact over all draws, links averaged by hand."""
-    w, s = np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.6, 0.3])
-    updates = np.array([1.0, -2.0, 5.0])
-    truth = (w * s * updates).sum()
-    k = 2
-    assert (w * s * updates).sum() == pytest.approx(truth)  # full
-    for p, weight in ((w, np.ones(3)), (np.array([0.5, 0.1, 0.4]), w / np.array([0.5, 0.1, 0.4]))):
-        draws = list(itertools.product(range(3), repeat=k))
-        mean = sum(np.prod(p[list(d)]) * sum(weight[m] * s[m] * updates[m] / k for m in d) for d in draws)
-        assert mean == pytest.approx(truth)
-    pairs = list(itertools.combinations(range(3), k))
-    mean = sum(sum(3 / k * w[m] * s[m] * updates[m] for m in d) for d in pairs) / len(pairs)
-    assert mean == pytest.approx(truth)
-
-
 def env() -> Env:
     return Env(ClientSplits(settings(), torch.float64).get(Quadratic(M, D), 7), System(), 7)
-
-
-def test_schemes_draw_with_these_weights() -> None:
-    """The records that the engine uses, against the frequencies and weights of the derivation above."""
-    here = env()
-    zeros = np.zeros(M, dtype=np.int64)
-    everybody = np.ones(M, dtype=bool)
-    p = np.array([0.3, 0.1, 0.1, 0.2, 0.25, 0.05])
-    totals = {"is": np.zeros(M), "us": np.zeros(M), "full": np.zeros(M), "p": np.zeros(M)}
-    rounds = 4000
-    for r in range(rounds):
-        now = RoundContext(r, np.arange(M), zeros + 1, np.ones(M), np.ones(M), everybody, zeros)
-        for name, scheme, q in (
-            ("is", DRAWS, None),
-            ("us", DistinctClients(K), None),
-            ("full", Full(), None),
-            ("p", DRAWS, p),
-        ):
-            cohort = scheme.draw(here, now, q)
-            assert len(set(cohort.ids.tolist())) == len(cohort.ids)
-            totals[name][cohort.ids] += cohort.weight / rounds
-    for name in ("is", "us", "full"):
-        np.testing.assert_allclose(totals[name], W, atol=0.012)
-    np.testing.assert_allclose(totals["p"], p, atol=0.012)
 
 
 def test_draws_are_among_the_members_by_their_share_of_the_objective() -> None:

@@ -85,13 +85,6 @@ def test_the_variant_of_the_original_paper_has_the_limit_of_its_family() -> None
     assert points["fedvarp_original"] == points["fedvarp"] == points["ca_fedavg"] != points["fedavg"]
 
 
-def test_bias_of_one_heterogeneity() -> None:
-    for system, distance in (("toy2d_comm_only", 0.544), ("toy2d_comp_only", 0.728), ("toy2d", 0.828)):
-        e = plane(system, "fedavg")
-        _, point = theory.limit_to_zero(e)
-        assert np.linalg.norm(point - e.problem.optimum()) == pytest.approx(distance, abs=1e-3)  # type: ignore[attr-defined]
-
-
 def test_distances_of_the_static_system() -> None:
     """Root-mean-square distances over minimisers ~ N(0, I_10), and chi^2 of FedAvg (20 clients)."""
     w, s, a = np.full(20, 1 / 20), 0.6 + 0.02 * np.arange(20), 1.0 + 2 * np.arange(20)
@@ -105,25 +98,6 @@ def test_distances_of_the_static_system() -> None:
     assert theory.RATES["fedacs"](w, s, a) == pytest.approx(1 + chi2, abs=1e-12)  # L1 H = 1 + chi^2
     assert theory.RATES["fedacs"](w, s, a) == pytest.approx(3.224066, abs=1e-6)
     assert theory.RATES["ca_fedavg"](w, s, a) == pytest.approx(0.8565, abs=1e-6)
-
-
-def test_lower_bound_is_tight_for_two_clients() -> None:
-    """|grad F(X~)|^2 = chi^2 kappa^2 with the printed chi^2 of appendix D, for minimisers -e and e."""
-    omega = theory.surrogate("fedavg", HALF, SUCCESS[0], STEPS[0].astype(float))
-    chi2 = ((HALF - omega) ** 2 / omega).sum()
-    (s1, s2), (t1, t2) = SUCCESS[0], STEPS[0]
-    assert chi2 == pytest.approx((s2 * t2 - s1 * t1) ** 2 / (4 * s1 * s2 * t1 * t2))
-    kappa2 = 4 * omega[0] * omega[1]
-    assert (chi2, kappa2) == pytest.approx((0.102083, 0.907372), abs=1e-6)
-    point = omega @ E[:, 0]
-    assert point**2 == pytest.approx(chi2 * kappa2)  # grad F(x) = x - 0
-
-
-def test_equal_reach_means_no_bias() -> None:
-    """Corollary 2.2: FedAvg is consistent if s_m A_m is the same for all clients."""
-    w = np.full(3, 1 / 3)
-    omega = theory.surrogate("fedavg", w, np.array([0.8, 0.4, 0.2]), np.array([2.0, 4.0, 8.0]))
-    np.testing.assert_allclose(omega, w, atol=1e-15)
 
 
 def test_changing_systems_are_averaged_over_rounds() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from reproduce.data.batches import Cyclic
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
-from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import Softmax
 from reproduce.partitions.dirichlet import CappedDirichlet
 from reproduce.problem import Classification
@@ -222,49 +220,3 @@ def test_the_schemes_differ_here() -> None:
     for i, a in enumerate(found):
         for b in found[:i]:
             assert np.abs(a - b).max() > 1e-4
-
-
-def test_the_server_step_in_closed_form() -> None:
-    """x' - x = -lr sum w_m sum_k g - lr lambda Kbar nu + lr lambda sum w_m K_m nu_m (Sec. 5.1)."""
-    lam = 0.6
-    algorithm = FedaGrac(LR, calibration=Constant(lam))
-    run = _state_after(algorithm, 3)
-    before = {k: run.state[k].clone() for k in ("x", "nu", "nu_m")}
-    after = _state_after(algorithm, 4)
-    w = torch.tensor(run.env.weights)
-    k = torch.tensor(WORK.amounts(0, 3, 5), dtype=torch.float64)
-    sums = after.state["nu_m"] * k[:, None]  # mean gradients times their number
-    kbar = (w * k).sum()
-    step = -LR * w @ sums - LR * lam * kbar * before["nu"] + LR * lam * (w * k) @ before["nu_m"]
-    torch.testing.assert_close(after.state["x"] - before["x"], step, rtol=0, atol=1e-12)
-
-
-def test_slow_clients_need_not_send_their_mean_gradient() -> None:
-    """gbar_m = (x - z_m) / (lr K_m) - lambda (nu - nu_m): the server can work it out (Sec. 4.2)."""
-    lam = 0.6
-    algorithm = FedaGrac(LR, calibration=Constant(lam))
-    run, after = _state_after(algorithm, 3), _state_after(algorithm, 4)
-    clients, x = start()
-    path = naive(clients, x, lam=lambda t: lam, fast_sends="first")
-    np.testing.assert_allclose(run.state["x"], path[3], atol=1e-10)
-    k = WORK.amounts(0, 3, 5)
-    for i in range(5):  # the end of client i alone: a cohort in which only its update is added
-        experiment = run.experiment
-        one = replace(_local(run, experiment), weights=None)
-        end = Trainer().train([(run.env.split, one)])[0].rows[i]
-        mean = -end / (LR * k[i]) - lam * (run.state["nu"] - run.state["nu_m"][i])
-        torch.testing.assert_close(mean, after.state["nu_m"][i], rtol=0, atol=1e-10)
-
-
-def _state_after(algorithm: FedAvg, rounds: int) -> Any:
-    experiment = Experiment({}, PROBLEM, System(work=WORK), algorithm, Rounds(rounds, every=rounds))
-    (run,) = play_all([experiment], (0,), dtype=torch.float64)
-    return run
-
-
-def _local(run: Any, experiment: Experiment) -> Any:
-    from reproduce.algorithms.base import observe
-
-    algorithm = experiment.algorithm
-    now = observe(run.env, algorithm, run.state["round"], run.state["steps_done"])
-    return algorithm.local(run.env, run.state, now, algorithm.choose(run.env, now, None))

@@ -68,18 +68,6 @@ def test_without_calibration_compiled_logistic_regression_equals_fedavg_bit_for_
     assert all(x.equal(plain) for x in others)
 
 
-@pytest.mark.parametrize("problem", [settings.TINY_LR, settings.TINY_CNN], ids=["lr", "cnn"])
-def test_the_average_scheme_is_scaffold(problem: Any) -> None:
-    average, scaffold, other = models(problem, UNEQUAL, [FedaGrac(0.1, scheme="avg"), Scaffold(0.1), FedaGrac(0.1)], 4)
-    torch.testing.assert_close(average, scaffold, rtol=0, atol=1e-12)
-    assert (other - scaffold).abs().max() > 1e-4
-
-
-def test_with_equal_steps_fednova_is_fedavg() -> None:
-    nova, plain = models(settings.TINY_LR, PerClient((7,) * 4), [FedNova(0.1), FedAvg(0.1)], 5)
-    torch.testing.assert_close(nova, plain, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("k", [1, 3, 7, 10, 25, 100, 500, 697])
 def test_equal_steps_are_never_above_their_mean(k: int) -> None:
     """Float weights add up to a mean below k for some of these. One step of 60,000 samples' mean is seen."""

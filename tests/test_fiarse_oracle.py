@@ -16,12 +16,10 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.scheduler import Run
 from reproduce.models.declared import Softmax
 from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.problem import Classification
-from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
@@ -150,19 +148,3 @@ def test_recorded_accuracies_are_those_of_the_extracted_models() -> None:
         assert final["local_accuracy", f"{size:.10g}"] == pytest.approx(np.mean(own[2 * s : 2 * s + 2]))
     assert {t for t, _, metric, key, _ in history if metric == "client_accuracy" or key == "0.125"} == {ROUNDS}
     assert len(set(own)) > 2
-
-
-def test_full_capacities_make_federated_averaging() -> None:
-    """Size 1 masks nothing: the same bits as the mean over the participants (4 of them: halving is exact)."""
-    system = System(Epochs(2), capacity=SplitCapacity((1.0,)))
-    tasks = ClientSplits(settings(), torch.float64)
-    models = []
-    for algorithm in (
-        FedAvg(LR, DistinctClients(4, average=True)),
-        FIARSE(LR, DistinctClients(4, average=True)),
-        FIARSE(LR, DistinctClients(4, average=True), mask="frozen", amplify=False, count="mask"),
-        FIARSE(LR, DistinctClients(4, average=True), scope="layer"),
-    ):
-        (run,) = play_all([Experiment({}, PROBLEM, system, algorithm, Rounds(4))], [2], tasks=tasks, strategy="stacked")
-        models.append(run.state["x"])
-    assert all(torch.equal(models[0], m) for m in models[1:])

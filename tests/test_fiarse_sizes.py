@@ -15,8 +15,6 @@ from reproduce.engine.layout import layout_of
 from reproduce.models.declared import ResNet
 from reproduce.papers.fiarse.settings import RESNET10N
 
-FIVE = (0.04, 0.16, 0.36, 0.64)
-
 
 class Bare:
     """A task of which only the model exists."""
@@ -121,14 +119,3 @@ def test_thresholds_at_initialisation(resnet18: Start, size: float) -> None:
     for (name, (k, n)), share in zip(kept.items(), INITIAL[size][1:], strict=True):
         noise = 4 * math.sqrt(share * (1 - share) / n)  # small groups scatter; the printed shares have three digits
         assert k / n == pytest.approx(share, rel=0.01, abs=max(noise, 6e-4)), name
-
-
-def test_below_the_smallest_size_whole_stages_disappear(resnet18: Start) -> None:
-    """At 1/256 nothing of stage 1 and of the classifier's weights is left; at 1/64 the shortcuts carry the signal."""
-    env, x, thetas = resnet18
-    mask = held(env, x, thetas[1 / 256])
-    gone = [n for n in maskable(env) if not mask[env.blocks[n]].any()]
-    assert {"fc.weight", "layer1.0.conv1.weight", "layer1.1.conv2.weight"} <= set(gone)
-    mask = held(env, x, thetas[1 / 64])
-    shares = [float(mask[env.blocks[f"layer{s}.0.downsample.0.weight"]].float().mean()) for s in (2, 3, 4)]
-    assert shares == pytest.approx([0.77, 0.67, 0.53], abs=0.01)

@@ -20,9 +20,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.layout import layout_of
-from reproduce.engine.local import Masks
 from reproduce.engine.scheduler import Run
-from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
 from reproduce.models.ops import One
 from reproduce.papers.fiarse import runs
@@ -93,47 +91,6 @@ def test_a_share_of_a_whole_number_of_weights_keeps_as_many(tasks: ClientSplits)
         assert (held(env, env.initial(), theta) & weight).sum() == k
 
 
-def test_amplification_factor(tasks: ClientSplits) -> None:
-    """Eq. 3: between 1 and 1.5, 1.5 at the threshold, 1 far above it and without threshold."""
-    masks = object.__new__(Masks)
-    masks.rule = FIARSE().rule()
-    y = torch.tensor([[1e-9, 0.05, 0.1, 0.2, 0.3, 1e6], [0.0, 0.05, 0.1, 0.2, 0.3, 1e6]], dtype=torch.float64)
-    masks.t = [torch.tensor([[0.1], [0.0]], dtype=torch.float64)]
-    masks.masks, masks.all = [torch.ones_like(y)], [False]
-    factor = masks.gradient([-y], [torch.ones_like(y)])[0]
-    assert ((factor >= 1) & (factor <= 1.5 + 1e-15)).all()
-    expected = [1 + 2 * a * 0.1 / (a + 0.1) ** 2 for a in y[0].tolist()]
-    torch.testing.assert_close(factor[0], torch.tensor(expected, dtype=torch.float64))
-    assert factor[0, 2] == pytest.approx(1.5)
-    assert factor[0, -1] == pytest.approx(1.0, abs=1e-6)
-    assert (factor[1] == 1).all()
-
-
-def test_active_weights_only_ever_leave(tasks: ClientSplits) -> None:
-    """Plain SGD: a weight outside the mask has gradient zero, so after k + 1 steps fewer are active than after k."""
-    run = finished(tasks, FIARSE(0.3, DistinctClients(8, average=True)), FOUR, rounds=0)
-    algorithm, env = run.experiment.algorithm, run.env
-    x = run.state["x"]
-    theta = thresholds(env, x, [1 / 16])[0]
-    active = [held(env, x, theta)]
-    for k in range(1, 7):
-        now = _now(env, steps=k)
-        cohort = algorithm.choose(env, now, None)
-        request = replace(algorithm.local(env, run.state, now, cohort), weights=None)
-        end = x + Trainer().train([(env.split, request)])[0].rows[5]  # clients 4 and 5 are those of size 1/16
-        active.append(held(env, end, theta))
-        assert torch.equal(end[~active[0]], x[~active[0]])
-    assert all(not (b & ~a).any() for a, b in pairwise(active))
-    assert active[-1].sum() < active[0].sum()
-
-
-def _now(env: Any, steps: int) -> Any:
-    from reproduce.algorithms.base import observe
-
-    now = observe(env, FIARSE(), 0, np.zeros(env.clients, dtype=np.int64))
-    return replace(now, steps=np.full(env.clients, steps))
-
-
 # --- the server step --------------------------------------------------------------------------------------------------
 
 
@@ -146,22 +103,6 @@ def test_partial_average_leaves_the_rest_untouched() -> None:
     assert (
         partial_average(x, torch.tensor([float("nan"), 0, 0, 0]), count, 1.0).isnan().tolist() == [True] + [False] * 3
     )
-
-
-SMALL = SplitCapacity((1 / 4, 1 / 16))
-
-
-@pytest.mark.parametrize("algorithm", [FIARSE, HeteroFL])
-def test_what_nobody_held_is_bit_identical(tasks: ClientSplits, algorithm: Any) -> None:
-    run = finished(tasks, algorithm(0.1, DistinctClients(4, average=True)), SMALL, rounds=1)
-    before, after = run.env.initial(), run.state["x"]
-    if algorithm is FIARSE:
-        mine = held(run.env, before, thresholds(run.env, before, [1 / 4])[0])
-    else:
-        mine = torch.zeros_like(before, dtype=torch.bool)
-        mine[positions(MODEL.shapes, replace(MODEL, width=0.5).shapes)] = True
-    assert torch.equal(before[~mine], after[~mine])
-    assert (before[mine] != after[mine]).double().mean() > 0.9
 
 
 # --- equalities between methods ---------------------------------------------------------------------------------------

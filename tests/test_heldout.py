@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import own_algorithms
 import pandas as pd
 import pytest
 
@@ -23,11 +22,6 @@ from reproduce.play.benchmarks import ALIASES, Benchmark, find
 from reproduce.play.match import HELD_OUT, Match
 from reproduce.play.specs import Spec
 from reproduce.settings import settings
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return own_algorithms.folder(tmp_path, monkeypatch)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ import torch
 from reproduce.data.batches import Batches, Shuffled
 from reproduce.data.embedded import GaussianClasses
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
-from reproduce.engine.evaluate import evaluate
 from reproduce.engine.kernels import compiled, library
-from reproduce.engine.requests import Evaluate, Train
+from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, ConvNet, Softmax
@@ -153,15 +152,3 @@ def _update(model: Model, dtype: torch.dtype, strategy: str) -> torch.Tensor:
     start = task.initial().to(torch.float32).to(dtype)
     job = (task, Train(np.arange(5), np.full(5, 4), start, 0.05, 4, Rule(momentum=0.5)))
     return Trainer(strategy=strategy).train([job])[0].rows.double()
-
-
-@pytest.mark.parametrize("name", [n for n, m in MODELS.items() if not isinstance(m, Softmax)])
-def test_logits_equal_torchs(isa: str, name: str) -> None:
-    task = task_of(MODELS[name], Shuffled(10))
-    x = task.initial()[None]
-    fast = evaluate(task, [Evaluate(x)])[0]
-    ops = One()
-    with torch.inference_mode():
-        logits = MODELS[name].forward(ops, task.device_data.layout.named(x[0]), ops.images(task.device_data.test_x))
-        loss = torch.nn.functional.cross_entropy(logits, task.device_data.test_y)
-    np.testing.assert_allclose(fast.metrics["loss"], float(loss), atol=1e-10)

@@ -52,14 +52,6 @@ def built(folder: Path) -> list[Path]:
 needs_compiler = pytest.mark.skipif(library.compiler() is None or not library.levels(), reason="no C compiler")
 
 
-def test_levels_are_known_and_ordered() -> None:
-    names = list(library.LEVELS)
-    here = library.levels()
-    assert list(here) == [n for n in names if n in here]
-    widths = [library.LEVELS[n].width for n in here]
-    assert widths == sorted(widths)
-
-
 def test_an_unknown_or_foreign_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRODUCE_ISA", "avx1024")
     with pytest.raises(UserError, match="avx512"):
@@ -95,14 +87,6 @@ def test_the_compiler_may_be_a_command_with_options(fresh: Path, monkeypatch: py
     assert library.library(torch.float32) is not None
     assert "-DNOTHING=1" in (fresh / "calls").read_text()
     assert library.how()["isa"] == library.level().name  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("isa", library.levels())
-def test_how_names_level_and_compiler(monkeypatch: pytest.MonkeyPatch, isa: str) -> None:
-    monkeypatch.setenv("REPRODUCE_ISA", isa)
-    if library.available(torch.float64):
-        assert library.how()["isa"] == isa
-        assert library.how()["compiler"] not in ("", "none", "unknown")
 
 
 def test_a_compiler_that_fails_ends_in_one_line(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,17 +11,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from reproduce.algorithms.base import FedAvg
-from reproduce.algorithms.session_starts import Proposed
-from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import ImageBlobs, TopicTokens
-from reproduce.declare.experiment import Experiment
-from reproduce.engine.client_split import ClientSplits, Env
+from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Gradient, Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import (
@@ -37,8 +32,6 @@ from reproduce.papers.dynamic_init.settings import CNN_SVHN, SVHN_CNN, SVHN_CONS
 from reproduce.partitions.dirichlet import DirichletClass
 from reproduce.problem import Classification
 from reproduce.settings import Settings
-from reproduce.systems import System
-from reproduce.systems.work import Steps
 
 TOLERANCE = {"rtol": 1e-10, "atol": 1e-10}
 
@@ -155,55 +148,6 @@ def test_logits_losses_and_gradients_equal_pytorchs_modules(name: str) -> None:
     for key, value in found.items():
         expected = wanted.get(key)
         torch.testing.assert_close(value, torch.zeros_like(value) if expected is None else expected, **TOLERANCE)
-
-
-def test_servers_average_running_statistics_like_parameters() -> None:
-    task = task_of(SMALL["norm"])
-    experiment = Experiment({}, task.problem, System(Steps(2)), FedAvg(LR, momentum=0.9), Rounds(1))
-    run = prepare([experiment], [0], ClientSplits(HERE, torch.float64))[0]
-    start = task.initial()
-    Scheduler([run], Trainer()).run()
-    module = module_of(task, start)
-    ends = []
-    for client in range(C):
-        module.load_state_dict(module_of(task, start).state_dict())
-        optimiser = torch.optim.SGD(module.train().parameters(), lr=LR, momentum=0.9)
-        for batch in task.plan(client, 2, 0, 0):
-            where = torch.from_numpy(batch[batch >= 0])
-            optimiser.zero_grad()
-            nn.functional.cross_entropy(
-                module(task.device_data.train_x[where]), task.device_data.train_y[where]
-            ).backward()
-            optimiser.step()
-        ends.append(flat(task, module))
-    expected = sum(w * end for w, end in zip(task.weights, ends, strict=True))
-    torch.testing.assert_close(run.state["x"], expected, **TOLERANCE)
-    named = task.device_data.layout.named(run.state["x"])
-    statistics = [named[name] for name in task.device_data.layout.buffers]
-    assert len(statistics) == 6
-    assert all((s != (1.0 if i % 2 else 0.0)).all() for i, s in enumerate(statistics)), "they move"
-
-
-@pytest.mark.parametrize("distance", ["per_tensor_unit", "global_l2"])
-def test_fingerprints_compare_what_is_trained(distance: str) -> None:
-    """Running statistics move, but are no part of a session's fingerprint."""
-    task = task_of(SMALL["norm"])
-    env = Env(task, System(Steps(2)), 0)
-    one, two = task.initial("one"), task.initial("two")
-    moved = [one.clone(), two.clone()]
-    for name in task.device_data.layout.buffers:
-        moved[0][task.blocks[name]] += 7.0
-    start = Proposed(distance=distance)
-    expected = start.distances([env.only_trained(two), env.only_trained(one)], env.trained)
-    assert start.distances([env.only_trained(v) for v in reversed(moved)], env.trained) == expected
-    weights = [w for n, w in env.blocks.items() if n.endswith("weight")]
-    assert len(weights) == len([n for n in env.trained if "bias" not in n]) == 8
-    if distance == "per_tensor_unit":
-        unit = [(one[w] / one[w].norm() - two[w] / two[w].norm()).norm() for w in weights]
-        assert expected[0] == pytest.approx(float(torch.stack(unit).mean()))
-    else:
-        both = torch.cat([one[w] - two[w] for n, w in env.blocks.items() if "running" not in n])
-        assert expected[0] == pytest.approx(float(both.norm()))
 
 
 @pytest.mark.parametrize("rule", [*RULES, "distilling", "contrasting", "averaging"])

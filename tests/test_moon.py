@@ -19,13 +19,12 @@ from plain_sessions import (
     T,
     Turn,
     TwoLayer,
-    contrast,
 )
 from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.moon import Moon
-from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
+from reproduce.algorithms.session_starts import Average, Previous, Proposed, Start
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
@@ -120,12 +119,6 @@ def test_fingerprints_count_as_local_runs_or_leave_no_trace() -> None:
         assert (gap > 1e-6) == differ
 
 
-@pytest.mark.parametrize("start", [Previous(), Proposed(R=3.0), RandomPilot(R=3.0)])
-def test_without_the_term_moon_is_fedavg(start: Start) -> None:
-    moon, plain = (play(a, start, NETWORK, ROTATING) for a in (replace(MOON, mu=0.0), FedAvg(LR, momentum=MOMENTUM)))
-    torch.testing.assert_close(moon.state["x"], plain.state["x"], rtol=0, atol=1e-12)
-
-
 def test_models_are_kept_of_clients_that_have_trained() -> None:
     """Memory for previous models: two of three groups have had their turn."""
     run = play(MOON, Previous(), NETWORK, ROTATING, sessions=3)
@@ -133,22 +126,6 @@ def test_models_are_kept_of_clients_that_have_trained() -> None:
     rounds = Experiment({"algorithm": "a"}, NETWORK, System(work=Steps(3)), MOON, Rounds(2))
     (run,) = play_all([rounds], [0], dtype=torch.float64)
     assert sorted(run.state["previous"]) == list(range(7))
-
-
-def test_the_gradient_of_the_term_equals_differences() -> None:
-    """The oracle's own formula, against central differences; a vector without length has no direction."""
-    g = np.random.default_rng(1)
-    z, toward, away = g.standard_normal((3, 4, 5))
-
-    def value(z: np.ndarray) -> np.ndarray:
-        def cosine(v: np.ndarray) -> np.ndarray:
-            return (z * v).sum(1) / np.linalg.norm(z, axis=1) / np.linalg.norm(v, axis=1)
-
-        return np.logaddexp(0, (cosine(away) - cosine(toward)) / TEMPERATURE)
-
-    slopes = [(value(z + e) - value(z - e)) / 2e-6 for e in 1e-6 * np.eye(5)[:, None, :]]
-    np.testing.assert_allclose(contrast(z, toward, away), np.stack(slopes, 1), atol=1e-8)
-    assert not contrast(np.zeros((2, 5)), toward[:2], away[:2]).any()
 
 
 @pytest.mark.parametrize("strategy", ["stacked", "sequential"])
@@ -204,23 +181,6 @@ def test_every_seed_is_evaluated_on_its_own_clients_labels() -> None:
 
 def view(labels: tuple[int, ...]) -> str:
     return "labels:" + ",".join(map(str, labels))
-
-
-def declared(clock: Sessions) -> Experiment:
-    return Experiment({"algorithm": "a"}, NETWORK, System(), MOON, clock)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: declared(Sessions(3, 2, Rotation(()))), "the sessions have 0 clients, the problem has 7"),
-        (lambda: declared(Sessions(3, 2, Rotation((7, 0)))), r"clients_per_group .* at least 1 .* not \(7, 0\)"),
-        (lambda: declared(Sessions(3, 0, ROTATING)), "rounds is a whole number at least 1 .* not 0"),
-    ],
-)
-def test_groups_that_make_no_sense(make: Any, message: str) -> None:
-    with pytest.raises((ValueError, UserError), match=message):
-        make()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import own_algorithms
 import pandas as pd
 import pytest
 from own_algorithms import OWN
@@ -44,12 +43,6 @@ from reproduce.report import names
 from reproduce.report.looks import of
 from reproduce.report.names import pretty, titles
 from reproduce.runs import costs, plan, results, training
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return own_algorithms.folder(tmp_path, monkeypatch)
-
 
 # --- names and benchmarks ---------------------------------------------------------------------------------------------
 

@@ -7,16 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import own_algorithms
 import pytest
 
 from reproduce import files
 from reproduce.declare import closure
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return own_algorithms.folder(tmp_path, monkeypatch)
 
 
 def test_what_cannot_be_drawn_is_not_said_of_the_folder(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import own_algorithms
 import pytest
 
 from reproduce.__main__ import main
@@ -14,11 +13,6 @@ from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.specs import parse
 from reproduce.play.written import seeds
 from reproduce.runs import plan
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return own_algorithms.folder(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,6 @@ ROOT = Path(__file__).parent.parent
 CURVE = [10.0, 60.0, 20.0, 50.0, 40.0, 45.0]
 
 
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-
 def frame(metric: str = "accuracy") -> pd.DataFrame:
     rows = {"algorithm": "a", "seed": 0, "round": range(1, 7), "time": range(1, 7), "metric": metric, "key": ""}
     return pd.DataFrame({**rows, "value": CURVE, "status": "ok"})

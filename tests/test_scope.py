@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from runs import sealed
 
 from reproduce.papers import artifacts
 from reproduce.verdicts import scope
-from reproduce.verdicts.claims import ClaimsFile, claims_files, load_claims
+from reproduce.verdicts.claims import claims_files
 from reproduce.verdicts.scope import GROUNDS
 from reproduce.verdicts.scoreboard import Verdict, by_ground, headline, scoreboard
 from reproduce.verdicts.verdict import Outcome, under_readings
@@ -220,31 +219,3 @@ def test_claims_that_turn_on_our_choice_say_so(tmp_path: Path) -> None:
     assert found["c02"].verdict == "depends"
     assert "rate 0.001: fails" in found["c04"].reason
     assert "rate 0.03: holds" in found["c04"].reason
-
-
-TOY: dict[str, Any] = {
-    "paper": "toy",
-    "metrics": {"acc": {"unit": "points", "better": "higher", "text": "accuracy"}},
-    "claims": [
-        {"id": "one", "artifact": "table1", "statement": "a leads", "where": "section 1",
-         "scales": ["reduced", "paper"], "check": {"metric": "acc", "better": "a", "than": ["b"]}},
-    ],
-}  # fmt: skip
-
-
-def load(path: Path, **change: Any) -> ClaimsFile:
-    file = path / "claims.yaml"
-    file.write_text(json.dumps({**TOY, "claims": [{**TOY["claims"][0], **change}]}))
-    return load_claims(file)
-
-
-def test_a_reading_is_a_change_of_the_check_also_at_a_scale(tmp_path: Path) -> None:
-    under = {"all": {}, "one": {"for": {"n": [1]}, "at": {"reduced": {"margin": 2}}}}
-    (claim,) = load(tmp_path, readings={"about": "n", "under": under}).claims
-    assert claim.readings is not None
-    assert claim.readings.checks["paper"] == {
-        "all": claim.checks["paper"],
-        "one": {**claim.checks["paper"], "for": {"n": [1]}},
-    }
-    assert claim.readings.checks["reduced"]["one"]["margin"] == 2
-    assert "printed" not in claim.readings.checks

@@ -129,37 +129,12 @@ def latest(run: Run, R: float, count: int) -> dict[str, float]:
 # --- identities -------------------------------------------------------------------------------------------------------
 
 
-def test_schemes_coincide_until_there_are_two_models_to_mix() -> None:
-    """Through session P + 1 the curves are equal to the bit, afterwards they are not."""
-    tasks = ClientSplits(settings())
-    curves = {name: values(play(ALGORITHMS["fedavg"], start, tasks)[0], "accuracy") for name, start in STARTS.items()}
-    end = (P + 2) * T
-    for name in ("average", "proposed", "random_pilot"):
-        common = [curves[name][g] == curves["previous"][g] for g in range(P * T + 1, S * T + 1)]
-        assert all(common[: end - P * T]), name
-        assert not all(common[end - P * T :]), name
-
-
-def test_without_similarity_scale_the_proposed_mixture_is_the_average() -> None:
-    average, _ = play(ALGORITHMS["fedacg"], Average())
-    proposed, _ = play(ALGORITHMS["fedacg"], Proposed(R=0.0))
-    torch.testing.assert_close(proposed.state["x"], average.state["x"], rtol=0, atol=1e-12)
-
-
 def test_the_printed_gradient_index_makes_all_weights_equal() -> None:
     """Eq. (4) stops at w^(V-1), which for V = 1 is the pilot model itself."""
     run, _ = play(ALGORITHMS["fedavg"], Proposed(gradient_index="V-1"))
     average, _ = play(ALGORITHMS["fedavg"], Average())
     assert values(run, "alpha") == values(average, "alpha")
     assert set(values(run, "distance").values()) == {0.0}
-
-
-def test_weights_sum_to_one_and_concentrate_on_the_same_group() -> None:
-    run, _ = play(ALGORITHMS["fedavg"], Proposed())
-    alpha = values(run, "alpha")
-    for s in range(P + 1, S):
-        assert sum(alpha[f"{s}:{z}"] for z in range(P, s)) == pytest.approx(1.0, abs=1e-12)
-    assert min(alpha["3:1"], alpha["4:2"]) > 0.95
 
 
 def test_the_first_session_may_carry_on_from_the_pilot_model() -> None:
@@ -170,30 +145,6 @@ def test_the_first_session_may_carry_on_from_the_pilot_model() -> None:
     for g in range(2 * T):
         w = plain.round(w, g // T, g, rate(g % T))
     np.testing.assert_allclose(run.state["x"].numpy(), w, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "changes"),
-    [
-        (FedProx(LR, momentum=MOMENTUM, mu=0.0), {}),
-        (FedACG(LR, momentum=MOMENTUM, lam=0.0, beta=0.0), {}),
-        (Distillation(LR, momentum=MOMENTUM, kappa=0.0), {}),
-        (Moon(LR, momentum=MOMENTUM, mu=0.0), {}),
-        (ScaffoldAsReleased(1.0, momentum=MOMENTUM), {"floor": 1.0}),
-    ],
-)
-def test_reductions_to_fedavg(algorithm: FedAvg, changes: dict[str, Any]) -> None:
-    run, _ = play(algorithm, Previous(), **changes)
-    plain, _ = play(FedAvg(algorithm.lr, momentum=MOMENTUM), Previous(), **changes)
-    torch.testing.assert_close(run.state["x"], plain.state["x"], rtol=0, atol=1e-12)
-
-
-def test_learning_rate_schedule() -> None:
-    """The endpoints of the polynomial: lr at the start, slightly above the floor in the last round."""
-    poly = clock(Previous(), rounds=50, floor=0.6)
-    assert poly.rate(0.001, 0) == pytest.approx(0.001)
-    assert poly.rate(0.001, 49) == pytest.approx(0.0006 + 0.0004 * 0.02**0.9)
-    assert poly.rate(0.001, 50) == pytest.approx(0.0006)
 
 
 # --- the engine around it ---------------------------------------------------------------------------------------------

@@ -20,11 +20,6 @@ from reproduce.verdicts.scoreboard import Verdict
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-
 def verdict(says: str, ground: str = "quadratics", name: str = "a") -> Verdict:
     rests = ground if says != "not run" else ""
     return Verdict(says, id=f"fedacs/{name}", artifact="fedacs/fig1", rests_on=rests)

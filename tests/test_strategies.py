@@ -77,16 +77,6 @@ def test_strategy_equals_reference(model: Model, strategy: str, rule: Rule, batc
     assert expected.rows[0].abs().max() > 1e-4
 
 
-@pytest.mark.parametrize("model", [Softmax(64, 10), MLP(64, 12, 10), CONV])
-def test_masks_are_never_forgotten(model: Model) -> None:
-    """The fast paths of linear models know no masks; requests with one must not end there."""
-    task = task_of(model, Shuffled(10))
-    thresholds = torch.full((5, len(model.shapes)), 0.05, dtype=torch.float64)
-    jobs = [(task, request(task, Rule(mask="dynamic", amplify=True), thresholds=thresholds))]
-    expected = Trainer(strategy="reference").train(jobs)[0]
-    torch.testing.assert_close(Trainer().train(jobs)[0].rows, expected.rows, rtol=0, atol=1e-10)
-
-
 def test_large_batches_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch of ten as pieces of three, the last one short, gives the gradient of the whole."""
     monkeypatch.setattr(local, "PIECE", 3)

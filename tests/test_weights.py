@@ -84,12 +84,6 @@ def test_the_backbone_is_read_and_the_head_is_random(
     assert available(NAME, here).state == "present"
 
 
-def test_every_result_says_how_its_network_began() -> None:
-    assert canonical(MODEL)["init"] == "imagenet"
-    assert canonical(ImageNetResNet())["init"] == "random"
-    assert Classification("cifar10", ImageNetResNet(), IID(), 2, Shuffled(4)).requires == ("cifar10",)
-
-
 def test_a_missing_file_is_one_error_that_says_what_to_do(here: Settings) -> None:
     with pytest.raises(MissingData) as error:
         ClientSplits(here).get(PROBLEM, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 from pathlib import Path
 
 import pandas as pd
@@ -18,18 +17,12 @@ from reproduce.papers.coverage import COUNTS, coverage, coverage_table, total
 from reproduce.verdicts import scoreboard
 
 ROOT = Path(__file__).parent.parent
-CONF = runpy.run_path(str(ROOT / "docs/conf.py"))
 FOLDERS = ("reproduce", "tests", "docs", "benchmarks", "config")
 LOOSE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Snakefile")]
 FILES = [*LOOSE, *(f for folder in FOLDERS for f in sorted((ROOT / folder).rglob("*")))]
 TEXTS = [
     f for f in FILES if f.suffix in ("", ".py", ".md", ".yaml", ".c", ".h") and f.is_file() and f != Path(__file__)
 ]
-
-
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
 
 
 # --- the pages --------------------------------------------------------------------------------------------------------

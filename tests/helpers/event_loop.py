@@ -31,7 +31,6 @@ class Loop:
         self.version = 0
         self.started = [0 for _ in self.clients]
         self.done: list[Found] = []
-        self.trained: list[tuple[int, float, float]] = []
 
     def at(self, time: float, priority: int, client: int, act: Callable[..., None], *given: Any) -> None:
         heappush(self.heap, (time, priority, client, next(self.number), lambda: act(*given)))
@@ -45,7 +44,6 @@ class Loop:
 
     def job(self, client: int, version: int, start: float) -> tuple[int, int, int, int, float]:
         self.started[client] += 1
-        self.trained.append((client, start, start + self.seconds[client]))
         return client, self.started[client] - 1, version, self.steps, start
 
     def aggregate(self, jobs: list[tuple[Any, float]]) -> None:
@@ -227,12 +225,6 @@ class Contacts(Loop):
         self.last = [(self.down, 0) for _ in self.clients]
         self.at(self.down, SELECTION, -1, self.contact)
 
-    def job(self, client: int, version: int, start: float) -> tuple[int, int, int, int, float]:
-        """Until the contact, which is now."""
-        found = super().job(client, version, start)
-        self.trained[-1] = (client, start, min(start + self.seconds[client], self.now))
-        return found
-
     def contact(self) -> None:
         n, trip = self.policy.n, self.up + self.down
         chosen = self.rng.choice(len(self.clients), n, replace=False).tolist()
@@ -262,13 +254,3 @@ def simulate(timed: Any, seed: int, aggregations: int) -> list[Found]:
     """The first aggregations of a schedule."""
     loop = LOOPS[type(timed.policy).__name__](timed, seed)
     return list(islice(loop.aggregations(), aggregations))
-
-
-def idle(timed: Any, seed: int, aggregations: int) -> list[float]:
-    """Share of the time up to the last of the aggregations in which each client does not train."""
-    loop = LOOPS[type(timed.policy).__name__](timed, seed)
-    *_, (end, _) = islice(loop.aggregations(), aggregations)
-    if isinstance(loop, Contacts):
-        loop.trained += [(i, begun, begun + loop.seconds[i]) for i, (begun, _) in enumerate(loop.last)]
-    busy = [sum(max(0.0, min(b, end) - a) for who, a, b in loop.trained if who == i) for i in loop.clients]
-    return [1 - b / end for b in busy]

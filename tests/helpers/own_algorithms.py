@@ -47,6 +47,7 @@ class Forgotten(FedAvg):
 """
 
 
+@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with them, and a store of its own."""
     (tmp_path / "mine.py").write_text(OWN)
