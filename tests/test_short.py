@@ -6,13 +6,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from reproduce.errors import UserError
-from reproduce.pages import quotes, short
+from reproduce.pages import short
 from reproduce.pages.origin import citing
-from reproduce.pages.quotes import Cells
 from reproduce.papers import PAPERS
 from reproduce.runs import plan
 from reproduce.verdicts.scoreboard import Verdict
@@ -49,42 +47,6 @@ def test_an_answer_counts_all_claims_of_the_paper(boards: dict[str, list[Verdict
         fails = sum(v.verdict == "fails" for v in mine)
         _, _, of_all = short.short(paper, "paper", boards["paper"]).answer.partition("All: ")
         assert (f" {fails} fails" in of_all.partition("; ")[0]) == bool(fails)
-
-
-def test_a_sentence_has_the_interval_of_the_verdict(
-    boards: dict[str, list[Verdict]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each lead in a sentence that a claim asks for, found in the scoreboard without the pages' own way there."""
-    told: list[tuple[list[float], str]] = []
-
-    def lead(a: Cells, b: Cells, digits: int = 1) -> str:
-        text = plain(a, b, digits)
-        told.append((sorted((a.seeds - b.seeds).dropna()), text))
-        return text
-
-    plain = quotes.lead
-    monkeypatch.setattr(quotes, "lead", lead)
-    found = 0
-    for scale, board in boards.items():
-        for paper in PAPERS:
-            told.clear()
-            short.short(paper, scale, board)
-            judged = [
-                (sorted(x for x, _ in u.seeds), (u.judged.low, u.judged.high))
-                for v in board
-                if v.paper == paper
-                for u in v.each
-                if u.random and u.judged.low is not None and u.judged.high is not None
-            ]
-            both = [*judged, *(([-x for x in xs[::-1]], (-high, -low)) for xs, (low, high) in judged)]
-            for gaps, text in told:
-                same = [ends for xs, ends in both if len(xs) == len(gaps) and any(xs) and np.allclose(xs, gaps)]
-                low, high = max(same, key=lambda ends: ends[1] - ends[0], default=(np.inf, np.inf))
-                if np.isfinite([low, high]).all():
-                    said = [float(x.replace("−", "-")) for x in re.findall(r"[−\d.]+", text)]
-                    assert said[1:] == pytest.approx([low, high], abs=0.051), (paper, scale, text)
-                    found += 1
-    assert found > 10
 
 
 def test_a_verdict_that_moves_makes_its_sentence_an_error(boards: dict[str, list[Verdict]]) -> None:

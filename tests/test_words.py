@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
-from reproduce.pages.documents import RULES, TEMPLATES, documents
+from reproduce.pages import quotes
+from reproduce.pages.documents import CLAIMS, RULES, TEMPLATES, documents
 from reproduce.pages.quotes import Cells, beside, lead, share
 from reproduce.papers import artifacts
 from reproduce.papers.coverage import COUNTS, coverage, coverage_table, total
 from reproduce.verdicts import scoreboard
+from reproduce.verdicts.judging import Judgement
+from reproduce.verdicts.scoreboard import Verdict
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("reproduce", "tests", "docs", "benchmarks", "config")
@@ -28,13 +33,56 @@ TEXTS = [
 # --- the pages --------------------------------------------------------------------------------------------------------
 
 
-def test_pages_are_rendered_from_the_committed_cells() -> None:
-    """If numbers moved, `report --docs` mends it; whether sentences still hold, a reader must say."""
+INTERVAL = re.compile(r"([−\d.,]+)\s\(([−\d.,]+)\sto\s([−\d.,]+)\)")
+
+
+def test_pages_are_rendered_from_the_committed_cells_with_the_intervals_of_the_verdicts(
+    boards: dict[str, list[Verdict]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If numbers moved, `report --docs` mends it; whether sentences still hold, a reader must say. A lead that a claim
+    asks for, found in the scoreboard by its numbers per seed, has the widest interval there; and a page has no interval
+    but those of leads."""
+    told: list[tuple[Cells, list[float], tuple[float, float, float]]] = []
+
+    def gap(a: Cells, b: Cells) -> tuple[float, float, float]:
+        told.append((a, sorted((a.seeds - b.seeds).dropna()), plain(a, b)))
+        return told[-1][2]
+
+    plain = quotes.gap
+    monkeypatch.setattr(quotes, "gap", gap)
     found, failed = documents()
     assert not failed
     assert {p.name for p in found} == {f.name for f in TEMPLATES.glob("*.md")} | {"claims.md"}
     for page, text in found.items():
         assert page.read_text() == text, f"{page} is not up to date: reproduce report --docs"
+
+    judged = [(scale, v.artifact, u) for scale, board in boards.items() for v in board for u in v.each if u.random]
+    compared = 0
+    for a, gaps, said in told:
+        of = [u for scale, artifact, u in judged if a.name == f"results/{scale}/cells/{artifact.replace('/', '_')}.csv"]
+        both = [([x for x, _ in u.seeds], u.judged.value, u.judged.low, u.judged.high) for u in of]
+        both += [([-x for x, _ in u.seeds], -u.judged.value, *_negative(u.judged)) for u in of]
+        same = [ends for xs, *ends in both if len(xs) == len(gaps) and any(xs) and np.allclose(sorted(xs), gaps)]
+        if same and None not in (widest := max(same, key=_width)):
+            assert said == pytest.approx(widest, rel=1e-6), (a.name, gaps)
+            compared += 1
+    assert compared > 20
+    leads = np.array([said for *_, said in told])
+    for page in (p for p in found if p not in (CLAIMS, RULES)):
+        for triple in INTERVAL.findall(found[page]):
+            digits = len(triple[0].partition(".")[2])
+            numbers = [float(x.replace("−", "-").replace(",", "")) for x in triple]
+            near = np.abs(leads - numbers) <= 0.5001 * 10**-digits
+            assert near.all(axis=1).any(), (page, triple)
+
+
+def _negative(judged: Judgement) -> tuple[float | None, float | None]:
+    return (None if judged.high is None else -judged.high), (None if judged.low is None else -judged.low)
+
+
+def _width(ends: list[float | None]) -> float:
+    _, low, high = ends
+    return math.inf if low is None or high is None else high - low
 
 
 def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
