@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from runs import run
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.distillation import Distillation
@@ -16,6 +20,9 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
 from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
+from reproduce.play.benchmarks import find, reason
+from reproduce.play.names import NAMES
+from reproduce.play.specs import Spec
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs import costs, plan, rates, results
 from reproduce.runs.rates import Kind, estimate
@@ -115,3 +122,37 @@ def test_a_problem_knows_how_many_samples_it_has(tmp_path: Path) -> None:
     for problem in problems:
         data = ClientSplits(here).get(problem, 0).device_data
         assert problem.sizes == (len(data.train_y), len(data.test_y)), problem
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+BENCHMARK = find("fedagrac-steps", "smoke")
+
+
+def numbers(state: Any) -> Iterator[int]:
+    """How many numbers each tensor of a state has."""
+    if isinstance(state, torch.Tensor):
+        yield state.numel()
+    elif isinstance(state, dict):
+        for value in state.values():
+            yield from numbers(value)
+    elif isinstance(state, list | tuple):
+        for value in state:
+            yield from numbers(value)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not reason(Spec(n), BENCHMARK)])
+def test_what_an_algorithm_keeps_for_its_clients_is_known(name: str) -> None:
+    experiment = BENCHMARK.experiment(Spec(name))
+    (played,) = run([experiment])
+    vectors = sum(numbers(played.state)) / played.env.parameters
+    assert experiment.algorithm.per_client == int(vectors // played.env.clients)
+
+
+@pytest.mark.parametrize("scale", ["reduced", "paper"])
+def test_a_job_that_was_trained_is_asked_for_no_less_than_it_had(scale: str) -> None:
+    for job in plan.jobs(scale):
+        if Path(job.output).is_file():
+            peak = max(run.training.get("peak_memory", 0) for run in results.standing(job).there)
+            assert costs.megabytes(scale, job.paper, job.name) >= peak / 1e6

@@ -14,7 +14,6 @@ import pytest
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
 from reproduce.algorithms.distillation import Distillation
-from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fiarse import FIARSE
 from reproduce.algorithms.moon import Moon
@@ -59,13 +58,9 @@ CONTACTS = Events(FavanoPolicy(2), aggregations=3, every=1)
 
 REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("rounds need a System", (NET, None, FedAvg(), ROUNDS)),
-    ("rounds need a System", (NET, None, FedAvg(), SESSIONS)),
     ("is a rule of the event clock", (NET, SYSTEM, Asynchronous(), ROUNDS)),
     ("is a rule of the event clock", (NET, SYSTEM, Favano(), SESSIONS)),
     ("needs an asynchronous rule", (NET, SYSTEM, FedProx(), EVENTS)),
-    ("needs an asynchronous rule", (RESNET, PARTS, FIARSE(), EVENTS)),
-    ("needs an asynchronous rule", (NET, PACED, FedACG(), EVENTS)),
-    ("a system with a pace", (NET, None, Asynchronous(), EVENTS)),
     ("a system with a pace", (NET, SYSTEM, Asynchronous(), EVENTS)),
     ("its work is Steps(k), not PerClient", (NET, replace(PACED, work=PerClient((1,) * 4)), Asynchronous(), EVENTS)),
     ("Favano does not fit the policy DeFedAvgIIDPolicy", (NET, PACED, Favano(), EVENTS)),
@@ -75,7 +70,6 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("sessions have 4 clients, the problem has 6", (replace(NET, clients=6), SYSTEM, FedAvg(), SESSIONS)),
     ("a quadratic has no network for `distill`", (TOY, SYSTEM, Distillation(), SESSIONS)),
     ("a quadratic has no network for `contrast`", (TOY, SYSTEM, Moon(), ROUNDS)),
-    ("needs an asynchronous rule", (NET, PACED, Moon(), EVENTS)),
     ("a quadratic has no network for `mask`, `amplify`", (TOY, PARTS, FIARSE(), ROUNDS)),
     ("parts of a network, and a quadratic has none", (TOY, PARTS, HeteroFL(), ROUNDS)),
     ("a Softmax has no narrower form", (NET, PARTS, HeteroFL(), ROUNDS)),
@@ -95,7 +89,6 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("no evaluation view 'held:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=()))),
     ("no evaluation view 'held:3,4'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "held:3,4")))),
     ("no evaluation view 'validation'", (NET, SYSTEM, FedAvg(), Rounds(2, view="validation"))),
-    ("no evaluation view 'train:'", (NET, SYSTEM, FedAvg(), Rounds(2, view="train:"))),
 ]
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from verdict_cells import outcome, runs, verdict
 
+from benchmarks.rules import KINDS, noise, residuals, wrong
 from reproduce.verdicts.judging import INF, LEVEL, Observation, Region, Unit, level_at, share_interval
 
 SAYS = ("against", "open", "for")
@@ -176,3 +177,21 @@ def test_ratios_of_seeds_that_agree_have_the_grid_of_their_numbers(tmp_path: Pat
     assert verdict(frame, **check, margin={"ratio": 1.001}) == "holds"
     close = runs(tmp_path, "rounds", a=[11] * 3, b=[12] * 3, c=[13] * 3)
     assert verdict(close, **check, margin={"ratio": 1.001}) == "open"
+
+
+# --- how often rules err ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seeds", [3, 6, 10])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("normal")])
+def test_rules_err_in_one_case_of_twenty(kind: str, seeds: int) -> None:
+    """A side of an interval errs in 2.5 %; 1 % more is allowed, and three errors of the simulation."""
+    inside, against = wrong(noise(kind, 60, 16, seeds))
+    assert inside <= 0.035 + 3 * np.sqrt(0.025 / 960)
+    assert against <= 0.05 + 3 * np.sqrt(0.05 / 60)
+
+
+def test_rules_err_no_more_with_the_residuals_of_our_own_runs() -> None:
+    inside, against = wrong(residuals("mnist", 3)[::4])
+    assert inside <= 0.05
+    assert against <= 0.1

@@ -183,17 +183,6 @@ def view(labels: tuple[int, ...]) -> str:
     return "labels:" + ",".join(map(str, labels))
 
 
-@pytest.mark.parametrize(
-    ("problem", "membership", "message"),
-    [
-        (NETWORK, Rotation((2, 3, 3)), "the sessions have 8 clients, the problem has 7"),
-        (
-            replace(NETWORK, partition=Groups(labels=((0, 1), (2,), ()))),
-            ROTATING,
-            "clients of session 2 hold no samples",
-        ),
-    ],
-)
-def test_a_session_without_clients_or_data_is_an_error(problem: Any, membership: Any, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        play(FedAvg(LR), Previous(), problem, membership)
+def test_a_session_without_data_is_an_error() -> None:
+    with pytest.raises(UserError, match="clients of session 2 hold no samples"):
+        play(FedAvg(LR), Previous(), replace(NETWORK, partition=Groups(labels=((0, 1), (2,), ()))), ROTATING)

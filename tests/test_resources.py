@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -13,9 +15,10 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.engine import scheduler, trainer
+from reproduce.engine import hardware, machine, scheduler, trainer
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.machine import peak_memory
+from reproduce.engine.progress import Progress
 from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
@@ -114,3 +117,55 @@ def test_an_interrupted_job_counts_on_and_knows_what_began_it(tmp_path: Path, mo
     assert 2e7 < note["cpu_seconds"] < 2.1e7
     assert note["peak_memory"] == 10**15
     assert 1e6 < (only.seconds or 0) < 1.1e6
+
+
+# --- the bar of a job -------------------------------------------------------------------------------------------------
+
+
+def run(length: int, done: bool = False, **state: Any) -> Any:
+    clock = SimpleNamespace(length=lambda experiment: length)
+    return SimpleNamespace(experiment=SimpleNamespace(clock=clock), state=state, done=done)
+
+
+def test_the_bar_counts_the_rounds_of_all_runs_and_those_that_a_finished_one_did_not_need(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs = [run(10, round=3), run(10, round=4, done=True), run(5)]
+    with Progress("job", runs) as progress:
+        progress.update()
+        assert (progress.bar.n, progress.bar.total) == (13, 25)
+        runs[2].state["round"] = 2
+    assert progress.bar.n == 15
+    assert re.fullmatch(r"job: 15 of 25 rounds in \d s\n", capsys.readouterr().err), "a log gets one line"
+
+
+# --- the machine ------------------------------------------------------------------------------------------------------
+
+
+def test_products_stay_float32() -> None:
+    machine.fast_products()
+    a, b = torch.randn(64, 300), torch.randn(300, 80)
+    exact = a.double() @ b.double()
+    assert ((a @ b).double() - exact).abs().max() / exact.abs().max() < machine.TOLERANCE
+
+
+def test_switch_is_taken_back_when_the_products_are_not_float32(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    before = torch.backends.mkldnn.matmul.fp32_precision
+    monkeypatch.setattr(machine, "TOLERANCE", 0.0)
+    torch.backends.mkldnn.matmul.fp32_precision = "none"
+    assert machine.fast_products.__wrapped__() is False
+    assert torch.backends.mkldnn.matmul.fp32_precision == "none"
+    torch.backends.mkldnn.matmul.fp32_precision = before
+
+
+def test_the_memory_is_that_of_the_machine_or_what_a_container_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "memory.max"
+    monkeypatch.setattr(hardware, "ALLOWED", file)
+    whole = hardware.memory()
+    for text, said in (("max\n", whole), ("123456\n", 123456.0), (f"{10 * int(whole)}\n", whole)):
+        file.write_text(text)
+        assert hardware.memory() == said
+    file.unlink()
+    assert hardware.memory() == whole
