@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,40 +14,13 @@ import pyarrow as pa
 import pytest
 import written
 from pyarrow import parquet
-from table_cells import artifact, printed, render
-from unplayed import Unplayed
+from table_cells import TABLE3, artifact, panel, printed, render
+from test_report_metrics import history
 
-from reproduce.declare.experiment import COLUMNS, Experiment, Panel
+from reproduce.declare.experiment import COLUMNS, Experiment
 from reproduce.errors import UserError
 from reproduce.report import metrics
 from reproduce.report.histories import Source, load
-
-TABLE3: dict[str, Any] = {
-    "rows": ("dataset", "label_overlap", "dirichlet_alpha", "algorithm"),
-    "columns": ("transition", "init_scheme"),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class NoProblem:
-    requires: tuple[str, ...] = ()
-    name: str = ""
-
-
-def panel(name: str, **labels: Any) -> Panel:
-    experiment = Experiment(labels, NoProblem(name=name), NoProblem(), NoProblem(), Unplayed())
-    return Panel(name, (experiment,), seeds=(0,), substitute=f"{name} stands in")
-
-
-def history(
-    values: Sequence[float], *, seed: int = 0, metric: str = "accuracy", key: str = "", **labels: Any
-) -> pd.DataFrame:
-    rounds = np.arange(1, len(values) + 1)
-    bad = ~np.isfinite(np.asarray(values, float))
-    return pd.DataFrame(labels, index=range(len(values))).assign(
-        seed=seed, round=rounds, time=rounds * 2.5, metric=metric, key=key, value=np.asarray(values, float),
-        status=np.where(bad, "diverged", "ok"),
-    )  # fmt: skip
 
 
 def write(frame: pd.DataFrame, path: Path, *experiments: Experiment, **training: Any) -> Path:

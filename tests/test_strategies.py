@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from reproduce.data.batches import Cyclic, Shuffled, WithReplacement
-from reproduce.data.embedded import GaussianClasses
 from reproduce.engine import local
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.requests import Train
@@ -23,8 +22,7 @@ STEPS = np.array([3, 7, 1, 0, 5])
 
 
 def task_of(model: Model, batches: object) -> ClassificationSplit:
-    data = GaussianClasses(2, 64, 130, 20, 1.0, 0) if getattr(model, "classes", 10) == 2 else "digits"
-    problem = Classification(data, model, IID(), clients=5, batches=batches, train_samples=233)
+    problem = Classification("digits", model, IID(), clients=5, batches=batches, train_samples=233)
     task = ClientSplits(settings(), torch.float64).get(problem, 3)
     assert isinstance(task, ClassificationSplit)
     return task
@@ -52,12 +50,9 @@ CONV = ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1, dropout=0.3, channel_dr
 CASES = [
     (CONV, "compiled", FULL),
     (Softmax(64, 10), "kernel", FULL),
-    (Softmax(64, 10), "stacked", FULL),
     (MLP(64, 12, 10), "stacked", Rule(decay=0.1)),
     (CONV, "stacked", FULL),
     (CONV, "sequential", FULL),
-    (Softmax(64, 10), "kernel", Rule(first_gradient="single")),
-    (Softmax(64, 2), "kernel", FULL),
 ]
 
 
@@ -152,10 +147,6 @@ def test_a_diverged_client_that_does_not_count_spoils_no_sum(monkeypatch: pytest
     dirty = Trainer().train([(task, request(task, Rule(), start=start, weights=weights))])[0].rows
     assert torch.equal(dirty[0], clean[0])
     assert not dirty[1].isfinite().any(), "where it counts it is seen"
-
-
-def test_a_diverged_client_does_not_poison_its_neighbours() -> None:
-    task = task_of(CONV, Shuffled(10))
     start = task.initial().repeat(5, 1)
     clean = Trainer().train([(task, request(task, Rule(), start=start))])[0].rows
     start[1] = float("nan")
@@ -165,16 +156,12 @@ def test_a_diverged_client_does_not_poison_its_neighbours() -> None:
     assert torch.equal(clean[others], dirty[others])
 
 
-@pytest.mark.parametrize(
-    ("model", "instead"), [(Softmax(64, 10), "stacked"), (MLP(64, 12, 10), "stacked"), (CONV, "stacked")]
-)
-def test_without_a_compiler_other_strategies_take_over(
-    monkeypatch: pytest.MonkeyPatch, model: Model, instead: str
-) -> None:
+@pytest.mark.parametrize("model", [Softmax(64, 10), MLP(64, 12, 10), CONV])
+def test_without_a_compiler_other_strategies_take_over(monkeypatch: pytest.MonkeyPatch, model: Model) -> None:
     """The answers agree and the trainer says what computed them."""
     monkeypatch.setenv("CC", "none")
     jobs = [(task := task_of(model, Shuffled(10)), request(task, FULL))]
     trainer = Trainer()
     actual = trainer.train(jobs)[0].rows
-    assert trainer.used & {"kernel", "compiled", "stacked"} == {instead}
+    assert trainer.used & {"kernel", "compiled", "stacked"} == {"stacked"}
     torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].rows, rtol=0, atol=1e-10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,14 @@ TABLE3: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True, eq=False)
 class NoProblem:
+    name: str = ""
     requires: tuple[str, ...] = ()
 
 
 def panel(name: str, **labels: Any) -> Panel:
-    experiment = Experiment(labels, NoProblem(), None, None, Unplayed())
+    experiment = Experiment(labels, NoProblem(name), NoProblem(), NoProblem(), Unplayed())
     return Panel(name, (experiment,), seeds=(0,), substitute=f"{name} stands in")
 
 
