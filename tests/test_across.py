@@ -57,9 +57,6 @@ MIXED = {
 }  # fmt: skip
 
 
-# --- table and picture ------------------------------------------------------------------------------------------------
-
-
 def test_the_table_ranks_what_was_trained_and_says_why_the_rest_is_not_there() -> None:
     lines = across.markdown(summary(runs(MIXED, edge=("fednova",))))
     assert lines[0] == "| algorithm | a | b | c | mean rank (benchmarks) |"
@@ -95,9 +92,6 @@ def test_what_is_told_apart_and_by_how_much() -> None:
     assert not apart(Matrix(one).cells["y", "a"]), "one seed has no interval"
 
 
-# --- what is finished -------------------------------------------------------------------------------------------------
-
-
 def test_what_is_finished_is_shown_and_nothing_is_trained(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,9 +122,6 @@ def test_what_is_finished_is_shown_and_nothing_is_trained(
             grid = Match([], benchmarks[:1], (0, 1), tune=True).grid(e)
             Path(grid[0].output).unlink()
     assert set(taken().set_index("algorithm")["status"]["fednova"]) == {"not trained"}, "a rate was not tried"
-
-
-# --- sentences --------------------------------------------------------------------------------------------------------
 
 
 def cells(values: Mapping[tuple[str, str], object]) -> Cells:
@@ -185,9 +176,6 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
     pair = c(algorithm="fedacs", benchmark="fedacs-static"), c(algorithm="fedavg", benchmark="fedacs-static")
     said = quotes.told(*pair).rpartition(": ")[2].replace("refused", "–")
     assert f"| FedACS minus FedAvg | {said} |" in text
-
-
-# --- what is committed ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

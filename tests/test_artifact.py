@@ -23,9 +23,6 @@ CLAIMS = ROOT / "docs/papers/claims.md"
 SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)
 
 
-# --- the page ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_smoke_part_does_what_the_page_says(archive: Path) -> None:
     """In an unpacked archive, without git; `make smoke` itself is what `make test` begins with."""
     first, others = SHELL
@@ -72,9 +69,6 @@ def test_what_is_trained_anew_exists() -> None:
         assert (len(found), sum(job.runs for job in found)) == (int(count), int(runs))
 
 
-# --- the archive ------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make archive` writes, unpacked where no repository is."""
@@ -102,16 +96,7 @@ def called(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_an_archive_has_everything_but_history(archive: Path) -> None:
     assert archive.name == f"reproduce-{citation()['version']}"
     assert not (archive / ".git").exists()
-    for name in (
-        "README.md",
-        "Snakefile",
-        "reproduce",
-        "tests",
-        "results/paper",
-        "results/reduced",
-        "tables",
-        "figures",
-    ):
+    for name in ("README.md", "Snakefile", "reproduce", "tests", "results/paper", "tables", "figures"):
         assert (archive / name).exists(), name
 
 
@@ -127,12 +112,6 @@ def test_an_archive_works_without_git(archive: Path) -> None:
     ask += "print(reading.result(Path('mine.parquet'))[1][0].training['git'])"
     said = subprocess.run([sys.executable, "-c", ask], cwd=archive, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "unknown"
-
-
-# --- the container ----------------------------------------------------------------------------------------------------
-
-
-# --- the citation -----------------------------------------------------------------------------------------------------
 
 
 def citation() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reproduce.pages.page import page
-from reproduce.papers import PAPERS, artifacts
+from reproduce.papers import artifacts
 from reproduce.verdicts.scoreboard import Verdict, claims
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
@@ -161,17 +161,6 @@ def test_nothing_is_fetched_and_nothing_fails(browser: Any, file: Path) -> None:
     own = ("data:", "chrome:")  # pictures inside the page; the empty page that the browser starts with
     assert {url for url in asked if not url.startswith(own)} == {file.as_uri()}
     assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
-
-
-def test_links_inside_lead_somewhere_and_those_to_files_exist(browser: Any) -> None:
-    links = browser.execute_script("return [...document.querySelectorAll('a[href]')].map(e => e.getAttribute('href'))")
-    ids = set(browser.execute_script("return [...document.querySelectorAll('[id]')].map(e => e.id)"))
-    assert {link[1:] for link in links if link.startswith("#") and not link.startswith("#?")} <= ids
-    files = {link.removeprefix("../../") for link in links if link.startswith("../../")}
-    assert not [f for f in files if not Path(f).is_file()]
-    outside = {link for link in links if not link.startswith(("#", "../../"))}
-    assert len(outside) == len(PAPERS)
-    assert all(link.startswith("https://arxiv.org/abs/") for link in outside)
 
 
 @pytest.mark.parametrize("width", [400, 1280])

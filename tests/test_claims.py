@@ -28,8 +28,6 @@ from reproduce.verdicts.checks import form_of, listed, merged, parts, uses
 from reproduce.verdicts.claims import ClaimsFile, claims_files, load_claims
 from reproduce.verdicts.scoreboard import scoreboard, to_json
 
-# --- the grammar ------------------------------------------------------------------------------------------------------
-
 FILE = {
     "paper": "toy",
     "metrics": {
@@ -121,8 +119,6 @@ def test_an_id_is_used_once_and_a_file_is_yaml(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"claims\.yaml"):
         load_claims(file)
 
-
-# --- the five files ---------------------------------------------------------------------------------------------------
 
 FILES = claims_files()
 
@@ -229,9 +225,6 @@ def test_without_cells_every_claim_says_what_to_do(tmp_path: Path) -> None:
     assert all("render it first" in v.reason or v.unasked for v in board)
     with pytest.raises(UserError, match="unknown scale 'large'"):
         scoreboard("large", tmp_path)
-
-
-# --- the scoreboard ---------------------------------------------------------------------------------------------------
 
 
 def toy_board(path: Path) -> list[Any]:

@@ -242,6 +242,3 @@ def test_short(number: float, text: str) -> None:
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text
-
-
-# --- the real papers --------------------------------------------------------------------------------------------------

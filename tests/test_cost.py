@@ -124,9 +124,6 @@ def test_a_problem_knows_how_many_samples_it_has(tmp_path: Path) -> None:
         assert problem.sizes == (len(data.train_y), len(data.test_y)), problem
 
 
-# --- memory -----------------------------------------------------------------------------------------------------------
-
-
 BENCHMARK = find("fedagrac-steps", "smoke")
 
 

@@ -157,9 +157,6 @@ def test_real_files_decode_to_the_golden_arrays(real: Settings, name: str) -> No
         assert np.bincount(data.train_y).tolist() == [4648, 2824, 2820, 4879]
 
 
-# --- the decoded copy -------------------------------------------------------------------------------------------------
-
-
 def said(change: Callable[[list[object]], object]) -> Callable[[Path], object]:
     """The stamp says something else."""
 

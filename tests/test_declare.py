@@ -163,9 +163,6 @@ def test_what_one_experiment_has_no_label_for_it_has_no_number_of_and_labels_may
     assert list(dropped.columns) == ["algorithm", "seed", "metric", "value"]
 
 
-# --- pictures ---------------------------------------------------------------------------------------------------------
-
-
 def drawn(picture: Curves, found: dict[Run, Curve]) -> Any:
     panels = (Panel("p", EXPERIMENTS, (0, 1, 2)),)
     artifact = Artifact("fedacs", "fig1", "T", lambda scale: panels, (), picture)
@@ -188,9 +185,6 @@ def test_curves_are_means_over_seeds_with_the_target() -> None:
     figure = drawn(Curves((), "all", every=3, also=Code("pictures:log_distance")), found)
     assert list(figure.axes[0].lines[0].get_xdata()) == [*range(0, 36, 3)]
     assert figure.axes[0].get_yscale() == "log", "what `also` names was called with the axes"
-
-
-# --- doubts -----------------------------------------------------------------------------------------------------------
 
 
 def test_doubted_numbers_are_marked_and_not_compared() -> None:

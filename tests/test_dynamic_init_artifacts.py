@@ -40,9 +40,6 @@ def one(name: str, scale: str = "paper", **labels: Any) -> Experiment:
 MAIN = {"dataset": "mnist", "label_overlap": 0.0, "dirichlet_alpha": 0.3, "init_scheme": "proposed"}
 
 
-# --- measures ---------------------------------------------------------------------------------------------------------
-
-
 def test_windows_of_a_curve_made_by_hand() -> None:
     """T = 50: 95 % at the end of session 2, then 10, 20, 30, 40, 50 ... in session 3, constant 7 in session 4."""
     e = one("table3", **MAIN, algorithm="fedavg")
@@ -172,8 +169,6 @@ def costs(runs: Iterable[Stored], chosen: tuple[Experiment, ...]) -> dict[tuple[
     return cells.set_index(["algorithm", "metric", "seed"])["value"].to_dict()
 
 
-# --- declarations -----------------------------------------------------------------------------------------------------
-
 SETTING = ("dataset", "label_distribution", "label_overlap", "dirichlet_alpha", "num_clients", "similarity_scale")
 SETTING = (*SETTING, "model", "init_scheme", "algorithm")
 
@@ -209,27 +204,6 @@ def test_learning_rates_of_the_authors(
     assert (e.algorithm.lr, e.clock.floor) == rate
     assert (e.clock.rounds, e.clock.sessions, e.clock.pilots, e.problem.clients) == (rounds, 6, 1, 40)
     assert e.algorithm.momentum == 0.9
-
-
-def test_label_sets_of_the_older_tables() -> None:
-    views = {
-        kind: one(name, label_distribution=kind, dataset="mnist", algorithm="moon", init_scheme="average").clock.views
-        for name, kind in (
-            ("table9", "half"),
-            ("table8", "partial_overlap"),
-            ("table9", "distinct"),
-            ("table8", "two_shard"),
-        )
-    }
-    assert views == {
-        "half": ("labels:0,1,2,3,4", "labels:5,6,7,8,9"),
-        "partial_overlap": ("labels:0,1,2,3,4,5", "labels:4,5,6,7,8,9"),
-        "distinct": ("labels:0,1,2", "labels:3,4,5", "labels:6,7,8,9"),
-        "two_shard": (),
-    }
-    unseen = one("table12", dataset="fashion_mnist", init_scheme="average").clock
-    assert [unseen.membership.group(s) for s in range(6)] == [0, 1, 0, 1, 0, 2]
-    assert unseen.views == ("labels:0,1,2,3", "labels:4,5,6,7", "labels:8,9")
 
 
 @pytest.mark.parametrize(("kind", "n"), [("half", 10), ("partial_overlap", 10), ("distinct", 10), ("unseen", 10)])

@@ -10,7 +10,6 @@ import pytest
 import torch
 from runs import run
 
-from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot
 from reproduce.data.batches import Walk
 from reproduce.declare.experiment import Experiment, Label, changed
@@ -141,9 +140,6 @@ def test_fingerprints_of_sessions_whose_models_were_dropped_do_not_count(history
     assert start.weights(2, distances).argmax() == history
 
 
-# --- other readings ---------------------------------------------------------------------------------------------------
-
-
 SCALES = ("smoke", "reduced", "paper")
 
 
@@ -159,22 +155,6 @@ def test_the_first_of_an_algorithm_is_that_of_its_table(scale: str) -> None:
             assert (replace(e, labels={}) in printed) == as_run
             if as_run:
                 assert dict(e.labels) in printed[replace(e, labels={})]
-
-
-def test_one_thing_is_exchanged() -> None:
-    """In fields of the start or, for SCAFFOLD, in the algorithm and the course of its rate."""
-    for panel in sensitivity("paper"):
-        first, *others = panel.experiments
-        for e in others:
-            if e.labels["algorithm"] == "fedavg":
-                assert replace(e, clock=first.clock, labels=first.labels) == first
-                assert replace(e.clock, start=first.clock.start) == first.clock
-        standard = [e for e in others if e.labels["choice"] == "with control variates"]
-        for e in standard:
-            assert isinstance(e.algorithm, Scaffold)
-            assert (e.algorithm.lr, e.clock.floor) == (first.algorithm.lr, first.clock.floor)
-        released = [e for e in others if isinstance(e.algorithm, ScaffoldAsReleased)]
-        assert len(standard) == len(released) == 3
 
 
 def test_the_shares_go_over_clients_and_the_distillation_is_an_addition() -> None:

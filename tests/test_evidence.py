@@ -16,8 +16,6 @@ from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit, median
 
 AHEAD = Region(0.0, INF, strict=True)
 
-# --- diverged seeds ---------------------------------------------------------------------------------------------------
-
 
 def test_one_diverged_winner_of_twenty_does_not_undo_a_lead_and_is_named(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=["nan"] + [90 + 0.1 * s for s in range(19)], b=[40] * 20)
@@ -36,9 +34,6 @@ def test_the_interval_of_the_median_is_the_inverted_sign_test(level: float) -> N
         p = stats.binomtest(positive, n).pvalue
         low, high = median_interval(values, level)
         assert (low > 0 or high < 0) == (p <= 1 - level), (n, positive)
-
-
-# --- seeds that agree -------------------------------------------------------------------------------------------------
 
 
 def test_two_seeds_that_agree_by_chance_decide_nothing() -> None:
@@ -63,9 +58,6 @@ def test_the_grid_is_read_off_the_other_settings(tmp_path: Path) -> None:
     frame = cells(tmp_path, *lines, columns="n,seed,metric,value")
     assert verdict(frame, metric="rounds", where={"n": [1, 2]}, is_="> 3") == "holds"
     assert verdict(frame, metric="rounds", where={"n": [1, 2]}, is_="> 6") == "open"
-
-
-# --- ties, identities, ratios -----------------------------------------------------------------------------------------
 
 
 def test_a_tie_is_no_lead(tmp_path: Path) -> None:
@@ -110,9 +102,6 @@ def test_a_mean_of_ratios_is_the_mean_of_the_ratios(tmp_path: Path) -> None:
     assert verdict(frame, **ratio, where={"n": [1, 2]}, quantifier="mean", is_=[4.9, 5.1]) == "holds"
 
 
-# --- many settings ----------------------------------------------------------------------------------------------------
-
-
 def settings(path: Path, leads: np.ndarray) -> object:
     """Leads [settings, seeds] of a over b."""
     n, seeds = leads.shape
@@ -140,15 +129,6 @@ def test_one_of_many_contradicts_where_holm_says_so(tmp_path: Path, shift: float
     assert "by chance 0.75" in result.reason
     if alone:
         assert f"{rejected} against by Holm" in result.reason
-
-
-def test_any_needs_one_that_is_not_chance(tmp_path: Path) -> None:
-    leads = np.full((40, 3), -1.0) + 0.5 * np.random.default_rng(1).standard_normal((40, 3))
-    leads[0] = [0.5, 0.9, 0.8]  # inside by itself
-    assert "1 for" in outcome(settings(tmp_path, leads), better="a", than=["b"], quantifier="any").reason
-    assert verdict(settings(tmp_path, leads), better="a", than=["b"], quantifier="any") == "open"
-    leads[0] = [1.5, 1.501, 1.5005]
-    assert verdict(settings(tmp_path, leads), better="a", than=["b"], quantifier="any") == "holds"
 
 
 def test_nothing_is_said_by_bounds_on_both_sides() -> None:

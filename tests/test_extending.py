@@ -74,9 +74,3 @@ def test_the_page_ends_with_commands_that_make_what_it_adds(project: Path) -> No
     assert "Deep" not in kept, "a change of deep.py would go unseen"
     played = _run(project, "reproduce play fedhalf --cost --on fedagrac-steps --scale smoke")
     assert "2 of 2 results to train" in played, "nothing is registered for it"
-
-
-def test_new_files_pass_the_linter(project: Path) -> None:
-    names = " ".join(name for name, _ in NEW)
-    _run(project, f"python -m ruff check {names}")
-    _run(project, f"python -m ruff format --check {names}")

@@ -99,16 +99,6 @@ def check(algorithm: FedAvg, step: Callable[[World], np.ndarray]) -> None:
     np.testing.assert_allclose(simulate(algorithm), expected, rtol=0, atol=1e-12)
 
 
-def test_the_oracle_sees_every_case() -> None:
-    """Clients drawn twice, lost updates, and a round in which nobody arrives."""
-    worlds = [World(r, np.zeros(D)) for r in range(ROUNDS)]
-    draws = [w.draw(W) for w in worlds]
-    assert max(n.max() for n in draws) >= 2
-    heard = [int((w.z & (n > 0)).sum()) for w, n in zip(worlds, draws, strict=True)]
-    assert min(heard) <= 1
-    assert any(h < (n > 0).sum() for h, n in zip(heard, draws, strict=True))
-
-
 def test_nobody_arrives() -> None:
     """The server stays where it is, except for algorithms that remember updates."""
     deaf = System(work.Steps(3), link.Same(1.0))

@@ -149,26 +149,6 @@ def test_networks_of_the_third_table(model: Model, parameters: int, macs: int | 
         assert model.cost(sample).macs == macs
 
 
-@pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
-def test_panels(scale: str) -> None:
-    """Names are unique; every panel has the seven algorithms, calibrated where the appendix says so."""
-    panels = [*runs.comparison(scale, "dynamic"), *runs.comparison(scale, "static"), *runs.imbalance(scale)]
-    assert len({p.name for p in panels}) == len(panels)
-    whole = {p.name: p for p in panels if not p.name.endswith("-more")}
-    for more in (p for p in panels if p.name not in whole):
-        of = whole[more.name.removesuffix("-more")]
-        assert set(more.experiments) < set(of.experiments), "further seeds of some algorithms"
-        assert not set(more.seeds) & set(of.seeds)
-    for panel in whole.values():
-        by_name = {e.labels["algorithm"]: e.algorithm for e in panel.experiments}
-        assert set(runs.ALGORITHMS) < set(by_name)
-        for name in runs.CALIBRATED:
-            assert by_name[name].calibration.target == "local"
-        assert by_name["fedacs_uncalibrated"].calibration is None
-        assert by_name["fedacs_calibrated_at_server"].calibration.target == "server"
-        assert len({e.digest for e in panel.experiments}) == len(panel.experiments)
-
-
 PLAIN = Experiment({}, Quadratic(2, 2, minimisers=((0.0, 0.0), (2.0, 0.0))), System(), FedAvg(0.1, Full()), Rounds(10))
 
 

@@ -107,9 +107,6 @@ def test_probing_uses_the_declared_batch() -> None:
     assert (request.batch, request.round, len(request.clients)) == (5, 3, M)
 
 
-# --- networks ---------------------------------------------------------------------------------------------------------
-
-
 def test_accuracy_by_class_and_work_are_recorded() -> None:
     """The class accuracies are those of the final model, and their weighted mean is the accuracy; the work is what the
     sampled clients, arrived or not, went through."""

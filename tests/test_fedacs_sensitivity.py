@@ -15,7 +15,6 @@ from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import SCALES, Experiment, changed
 from reproduce.papers.fedacs import choices, measures
-from reproduce.papers.fedacs import runs as declared
 from reproduce.papers.fedacs.variants import DrawnTwice
 from reproduce.partitions.labels import IID
 from reproduce.problem import Quadratic
@@ -36,21 +35,6 @@ def chosen(answer: str) -> Experiment:
 def test_every_choice_is_another_run(scale: str) -> None:
     for p in choices.panels(scale):
         assert len({e.digest for e in p.experiments}) == len(p.experiments)
-
-
-def test_the_default_is_the_run_of_fig_6() -> None:
-    (fig6,) = (p for p in declared.comparison("reduced", "dynamic") if p.name.startswith("fashion"))
-    theirs = next(e for e in fig6.experiments if e.labels["algorithm"] == "fedacs")
-    ours = chosen(choices.DEFAULT)
-    assert (ours.problem, ours.system, ours.algorithm) == (theirs.problem, theirs.system, theirs.algorithm)
-
-
-def test_who_is_slow_and_who_is_badly_linked() -> None:
-    swapped, static = chosen("the last five classes").system, chosen("slow clients well linked").system
-    assert swapped.work.amounts(0, 0, 20)[:10].min() >= 20 > 10 >= swapped.work.amounts(0, 0, 20)[10:].max()
-    assert swapped.link.failure(0, 0, 20)[:10].max() <= 0.1 < 0.4 <= swapped.link.failure(0, 0, 20)[10:].min()
-    assert (np.diff(static.work.amounts(0, 0, 20)) > 0).all()
-    assert (np.diff(static.link.failure(0, 0, 20)) > 0).all()
 
 
 def test_the_network_with_larger_kernels_is_the_one_of_the_public_code() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from runs import run as play_all
+from softmax import gradient
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase
@@ -48,12 +49,7 @@ class Client:
         self.fresh = True
 
     def gradient(self, model: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        x, y = self.x[rows], self.y[rows]
-        weight, bias = model[:18].reshape(3, 6), model[18:]
-        z = x @ weight.T + bias
-        p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
-        p[np.arange(len(y)), y] -= 1
-        return np.concatenate([(p.T @ x / len(y)).ravel(), p.mean(0)])
+        return gradient(model, self.x[rows], self.y[rows])
 
     def step(self, model: np.ndarray) -> tuple[np.ndarray, bool]:
         """The gradient on the next batch, and whether the stream had come to its end before it."""
@@ -202,21 +198,3 @@ def test_the_server_learns_nothing_from_what_is_lost(algorithm: FedAvg, options:
     expected = naive(clients, x, **options, link=link)[-1]
     np.testing.assert_allclose(trained(algorithm, link=link), expected, rtol=0, atol=1e-10)
     assert (np.abs(expected - x).max() > 0.05) == (link != Same(1.0))
-
-
-def test_the_links_have_rounds_in_which_some_and_none_are_heard() -> None:
-    heard = [OFTEN_SILENT.arrived(0, t, 5).sum() for t in range(ROUNDS)]
-    assert 0 in heard[1:-1]
-    assert any(0 < h < 5 for h in heard[:-1])
-
-
-def test_the_schemes_differ_here() -> None:
-    """Otherwise the comparison above could not tell them apart."""
-    found = [
-        trained(FedaGrac(LR, scheme=s, first_gradient=f))
-        for s in SENDS
-        for f in (("single", "pass_mean") if s != "avg" else ("single",))
-    ]
-    for i, a in enumerate(found):
-        for b in found[:i]:
-            assert np.abs(a - b).max() > 1e-4

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
-from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
 from reproduce.papers.fedagrac import measures, runs, settings, theory
 from reproduce.partitions.dirichlet import CappedDirichlet
@@ -44,9 +43,6 @@ def only(cells: pd.DataFrame, **where: Any) -> float:
         cells = cells[cells[column] == value]
     assert len(cells) == 1
     return float(cells["value"].iloc[0])
-
-
-# --- declarations -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["table3", "table4", "table5"])
@@ -92,30 +88,12 @@ def test_sweeps_contain_what_the_text_names(scale: str) -> None:
             )  # fmt: skip
 
 
-def test_the_further_questions_exchange_one_thing_each() -> None:
-    known = {p.name: p for p in panels("sensitivity", "reduced")}
-    base = {
-        e.labels["algorithm"]: e for e in known["sensitivity-uniform"].experiments if e.labels["lambda"] in (0, 0.3)
-    }
-    for name in settings.OTHERWISE:
-        for e in known[f"sensitivity-{name}".replace("_", "-")].experiments:
-            plain = base[e.labels["algorithm"]]
-            parts = [(e.problem, plain.problem), (e.system, plain.system), (e.algorithm, plain.algorithm)]
-            assert [ours != theirs for ours, theirs in parts].count(True) == 1, name
-    anew = known["sensitivity-uniform-anew"].experiments[0].system.work
-    assert any(anew.amounts(0, 0, 10) != anew.amounts(0, 1, 10))
-    assert known["sensitivity-uniform-batch25"].experiments[0].problem.batches == Cyclic(25)
-
-
 def test_head_keeps_the_first_part_of_every_list() -> None:
     labels = np.random.default_rng(0).integers(0, 4, 500)
     whole, part = CappedDirichlet(0.3).split(labels, 6, 0), Head(CappedDirichlet(0.3), 0.1).split(labels, 6, 0)
     for a, b in zip(whole, part, strict=True):
         assert len(b) == -(-len(a) // 10)
         assert np.array_equal(a[: len(b)], b)
-
-
-# --- the clock of Fig. 5 ----------------------------------------------------------------------------------------------
 
 
 def test_seconds_of_a_step() -> None:
@@ -142,9 +120,6 @@ def test_seconds_of_rounds() -> None:
     step = theory.step_seconds("fedagrac", settings.LR_A9A, (123,), 20)
     each = max(k) * step + 20 * 4 * 4 * 248 / 1e9
     np.testing.assert_allclose(theory.seconds(experiment, 0), each * np.arange(201))
-
-
-# --- cells ------------------------------------------------------------------------------------------------------------
 
 
 def test_table_2_takes_the_first_utilisation_that_reaches_the_target_in_time() -> None:
@@ -256,6 +231,3 @@ def test_fig_5_compares_with_scaffold_and_with_the_worst_of_the_best() -> None:
     assert reached == {"fedagrac": 41, "fedavg": 50, "fednova": 40, "scaffold": 40, "fedprox": 41}
     times = {a: only(cells, algorithm=a, metric="simulated_time_total_s") for a in shift}
     assert times["fedavg"] == times["fednova"] < times["fedprox"] < times["fedagrac"] == times["scaffold"]
-
-
-# --- the smoke scale --------------------------------------------------------------------------------------------------

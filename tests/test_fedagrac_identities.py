@@ -116,8 +116,6 @@ def test_increasing_lambda_has_the_rounds_of_the_paper() -> None:
     assert [rate.at(t - 1) for t in (1, 50, 51, 150, 151, 200)] == [0.1, 0.1, 0.5, 0.5, 1.0, 1.0]
 
 
-# --- fixed points on quadratics (2.10) ------------------------------------------------------------------------------
-
 ETA, K = 0.05, np.array([2, 12, 5])
 
 
@@ -169,8 +167,6 @@ def test_where_the_algorithms_converge() -> None:
     assert 1e-3 < np.linalg.norm(partly - best) < np.linalg.norm(drifted - best)
 
 
-# --- the reference instance of Fig. 1 (6.1) ---------------------------------------------------------------------------
-
 GOLDEN = {
     "fedavg": (0.9126, 0.8445, 0.8565, 0.9972, 0.757, (-1.1797, 0.8347)),
     "fednova": (0.6247, 0.2239, 0.0446, 0.0869, 0.0447, (0.9329, 1.8246)),
@@ -216,9 +212,6 @@ def test_scaffold_of_figure_1_is_scaffold_but_for_its_start() -> None:
     zeros = replace(scaffold.algorithm, start="zeros")
     a, b = models(scaffold.problem, PerClient(theory.STEPS), [zeros, Scaffold(theory.RATE)], 20)
     assert a.equal(b)
-
-
-# --- random instances of Fig. 1 ---------------------------------------------------------------------------------------
 
 
 ROOT = Path(__file__).parent.parent

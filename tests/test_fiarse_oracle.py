@@ -9,6 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from runs import run as play_all
+from softmax import Floats, gradient, logits
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE
@@ -24,7 +25,6 @@ from reproduce.streams import rng
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
 
-Floats = NDArray[np.float64]
 FEATURES, CLASSES, CLIENTS, ROUNDS, LR = 7, 3, 8, 5, 0.8
 SIZES = (1.0, 0.5, 0.25, 0.04)
 PROBLEM = Classification(
@@ -43,19 +43,6 @@ def finished(algorithm: FedAvg, rounds: int = ROUNDS, seed: int = 1) -> Run:
     experiment = Experiment({"algorithm": "a"}, PROBLEM, system, algorithm, Rounds(rounds))
     (run,) = play_all([experiment], [seed], dtype=torch.float64)
     return run
-
-
-def logits(w: Floats, x: Floats) -> Floats:
-    """Softmax regression with parameters [weights by class, biases]."""
-    return x @ w[: FEATURES * CLASSES].reshape(CLASSES, FEATURES).T + w[FEATURES * CLASSES :]
-
-
-def gradient(w: Floats, x: Floats, y: NDArray[np.int64]) -> Floats:
-    z = logits(w, x)
-    p = np.exp(z - z.max(1, keepdims=True))
-    p = p / p.sum(1, keepdims=True)
-    p[np.arange(len(y)), y] -= 1
-    return np.concatenate([(p.T @ x).ravel(), p.sum(0)]) / len(y)
 
 
 def theta_of(x: Floats, size: float) -> float:

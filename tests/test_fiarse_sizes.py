@@ -69,14 +69,6 @@ def test_sliced_networks(width: float, parameters: int, mmacs: float) -> None:
     assert model.cost((3, 32, 32)).macs / 1e6 == pytest.approx(mmacs, abs=0.06)
 
 
-def test_reduced_network() -> None:
-    assert RESNET10N.cost((1, 28, 28)).macs / 1e6 == pytest.approx(3.47, abs=0.01)
-    channels = [tuple(map(replace(RESNET10N, width=w).kept_channels, RESNET10N.widths)) for w in (1 / 8, 1 / 4, 1 / 2)]
-    assert channels == [(2, 4, 8, 16), (4, 8, 16, 32), (8, 16, 32, 64)]
-    shares = [budget(replace(RESNET10N, width=w)) / budget(RESNET10N) for w in (1 / 8, 1 / 4, 1 / 2)]
-    assert shares == pytest.approx([0.016, 0.063, 0.251], abs=6e-4)
-
-
 BUDGETS = {1 / 64: 174_443, 1 / 16: 697_772, 1 / 4: 2_791_090, 0.04: 446_574, 0.16: 1_786_297, 0.36: 4_019_170,
            0.64: 7_145_191}  # fmt: skip
 # size -> theta and the kept shares of conv1, layer1, ..., layer4, linear at initialisation (analytic).

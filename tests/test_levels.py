@@ -126,12 +126,6 @@ def _wide(model: Model) -> bool:
     return compiled.program(model, (64,) if isinstance(model, MLP) else (1, 8, 8), torch.float64).wide
 
 
-def test_every_layout_serves_some_model(isa: str) -> None:
-    wide = {name for name, model in MODELS.items() if not isinstance(model, Softmax) and _wide(model)}
-    assert {"wide filters", "two layers"} <= wide
-    assert "narrow filters" not in wide
-
-
 def test_single_precision_is_as_near_as_torch(isa: str) -> None:
     """float32 has its own lanes, shuffles and exponential: as near to float64 as the reference in float32.
 

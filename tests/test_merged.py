@@ -148,9 +148,6 @@ def test_a_setting_that_is_new_is_trained_alone(trained: list[tuple[int, tuple[i
     assert trained[-1] == (1, (0,))
 
 
-# --- what happens meanwhile -------------------------------------------------------------------------------------------
-
-
 def test_a_kill_leaves_the_file_as_it_was_and_the_next_call_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -225,9 +222,6 @@ def test_runs_of_other_data_are_not_put_together() -> None:
     written.edit(FILE, code="old")
     training.train(seeded(QUICK, 1))
     assert held() == [1], "what is replaced may be of other data"
-
-
-# --- drawing ---------------------------------------------------------------------------------------------------------
 
 
 def test_seeds_that_nobody_asks_for_cost_nothing_in_tables(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,9 +123,6 @@ def strength_within(seeds: list[Observation], region: Region, within: Observatio
     return SAYS.index(Unit(seeds, region, within=within).judged.says)
 
 
-# --- ties -------------------------------------------------------------------------------------------------------------
-
-
 def test_seeds_that_give_exactly_the_number_that_is_asked_for(tmp_path: Path) -> None:
     """Ten of ten leads of at least one round, where the claim asks for a median of one, however large any is."""
     for first in (3, 9):
@@ -177,9 +174,6 @@ def test_ratios_of_seeds_that_agree_have_the_grid_of_their_numbers(tmp_path: Pat
     assert verdict(frame, **check, margin={"ratio": 1.001}) == "holds"
     close = runs(tmp_path, "rounds", a=[11] * 3, b=[12] * 3, c=[13] * 3)
     assert verdict(close, **check, margin={"ratio": 1.001}) == "open"
-
-
-# --- how often rules err ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seeds", [3, 6, 10])

@@ -151,9 +151,6 @@ def test_runs_with_and_without_the_term_share_batches(strategy: str) -> None:
         torch.testing.assert_close(answer.rows, alone.rows, rtol=0, atol=1e-10)
 
 
-# --- groups, and what does not go together ----------------------------------------------------------------------------
-
-
 def test_sessions_are_evaluated_on_the_labels_that_their_clients_hold() -> None:
     task = ClientSplits(settings(), torch.float64).get(NETWORK, 2)
     assert sorted(set(task.labels("held:2,3,4").tolist())) == [3, 4, 5, 6]

@@ -37,8 +37,6 @@ def test_the_smallest_batch_is_the_smallest_that_is_planned(cls: Any, size: int)
         assert (planned >= 0).sum(1).min() == batches.least(samples)
 
 
-# --- a user's own -----------------------------------------------------------------------------------------------------
-
 PLANS: dict[str, Callable[[Indices, int, int], Any]] = {}
 """What `Own` plans, by name: a record's fields are plain values."""
 
@@ -85,8 +83,6 @@ def test_what_is_no_plan_ends_in_one_line(given: Any, words: str) -> None:
     with pytest.raises(UserError, match=words):
         trained(Own(8))
 
-
-# --- one sample alone -------------------------------------------------------------------------------------------------
 
 RUNNING, STATIC = ImageNetResNet(18, 4, (8,), width=4), ResNet(3, 4, (4, 8, 8, 8), (1, 1, 1, 1))
 """Networks whose last layers normalise one pixel of images 8 x 8: over running statistics, over those of the batch."""

@@ -99,9 +99,6 @@ def test_settings_that_a_module_changes_are_put_back(folder: Path) -> None:
     assert torch.get_default_dtype() == torch.float32
 
 
-# --- processes --------------------------------------------------------------------------------------------------------
-
-
 def test_processes_end_with_what_waits_for_them() -> None:
     """When one fails or nobody waits any more the others end too; results are in the order of the functions."""
     slow = [lambda tell, i=i: (tell(os.getpid()), time.sleep(0.3 - 0.1 * i), i)[2] for i in range(3)]  # type: ignore[misc]

@@ -65,8 +65,6 @@ def test_who_has_no_samples_has_no_gradient() -> None:
     assert torch.equal(rows[:2], idle.gradients(Gradient(np.arange(2), idle.initial(), 0)))
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
-
 Split = Callable[[np.ndarray, int, int], Any]
 SPLITS: dict[str, Any] = {}
 """What `Own` gives, by name: a record's fields are plain values."""
@@ -169,9 +167,6 @@ def test_clients_may_share_samples_where_the_record_says_so() -> None:
 def test_clients_without_samples_may_not_be_all(parts: tuple[tuple[int, ...], ...], clients: int, words: str) -> None:
     with pytest.raises(UserError, match=f"the partition Given .*{words}"):
         run([experiment(parts, clients, Fixed(8), Steps(2))])
-
-
-# --- seeds ------------------------------------------------------------------------------------------------------------
 
 
 def globally(labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:

@@ -122,9 +122,6 @@ def test_every_file_of_data_in_the_package_is_shipped() -> None:
     assert data <= {pattern.removeprefix("*") for pattern in patterns}
 
 
-# --- YAML -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("data", "words"),
     [

@@ -23,8 +23,6 @@ from reproduce.report import partition as report
 from reproduce.report.partition import counts, holdings
 from reproduce.settings import settings
 
-# --- the command ------------------------------------------------------------------------------------------------------
-
 
 def test_the_table_against_a_plain_count(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["partition", "fedagrac-steps", "--scale", "smoke"]) == 0
@@ -68,9 +66,6 @@ def test_neither_the_help_nor_the_command_imports_torch() -> None:
     for words in (["--help"], ["sessions", "--scale", "smoke"]):
         line = [sys.executable, "-c", code, "partition", *words]
         assert subprocess.run(line, capture_output=True, text=True, check=True).stderr == "\n"
-
-
-# --- the picture ------------------------------------------------------------------------------------------------------
 
 
 def _table(clients: int, classes: int) -> np.ndarray:

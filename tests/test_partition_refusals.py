@@ -50,9 +50,6 @@ def test_a_class_of_the_test_set_alone_is_refused() -> None:
             partition.split_test(balanced(4, 50), balanced(5, 10), 4, 0)
 
 
-# --- every declared one -----------------------------------------------------------------------------------------------
-
-
 def declared() -> list[Any]:
     """The partitions of all experiments, and those that others hold."""
     problems = (e.problem for scale in SCALES for j in plan.jobs(scale) for e in j.experiments)

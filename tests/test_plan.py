@@ -198,9 +198,6 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         assert configuration.environment(config | {"to_target": flag}).get("REPRODUCE_TO_TARGET") == said
 
 
-# --- the real papers --------------------------------------------------------------------------------------------------
-
-
 def test_importing_the_plan_and_the_artifacts_needs_no_heavy_library() -> None:
     code = (
         "import sys; from reproduce.runs import costs, plan; from reproduce.papers import artifacts; artifacts();"

@@ -16,7 +16,6 @@ from own_algorithms import OWN
 from runs import run
 from scipy import stats
 
-import reproduce.algorithms
 from reproduce.__main__ import main
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
@@ -39,9 +38,6 @@ from reproduce.play.owndata import benchmarks
 from reproduce.play.scores import BY_CLIENT
 from reproduce.play.specs import Spec, parse
 from reproduce.play.written import number
-from reproduce.report import names
-from reproduce.report.looks import of
-from reproduce.report.names import pretty, titles
 from reproduce.runs import costs, plan, results, training
 
 # --- names and benchmarks ---------------------------------------------------------------------------------------------
@@ -57,25 +53,6 @@ def test_every_class_that_is_an_algorithm_by_itself_has_a_name() -> None:
     choices |= {SteppedHeteroFL, FirstWindow}
     assert own - {Calibrated, Submodels, Narrower, *choices} == {n.cls for n in NAMES.values()}
     assert set(ORDER) <= set(NAMES)
-
-
-def test_a_new_algorithm_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Found, named, printed and drawn without another edit."""
-    (tmp_path / "fedfifth.py").write_text(
-        "from dataclasses import dataclass\nfrom reproduce.algorithms.base import FedAvg\n\n\n"
-        "@dataclass(frozen=True)\nclass FedFifth(FedAvg):\n    share: float = 0.2\n"
-    )
-    monkeypatch.setattr(reproduce.algorithms, "__path__", [*reproduce.algorithms.__path__, str(tmp_path)])
-    titles.cache_clear()
-    found = {name: (cls.__name__, options) for name, cls, options in names.found()}
-    assert found["fedfifth"] == ("FedFifth", {})
-    assert found["fedrolex"] == ("HeteroFL", {"rolling": True})
-    assert set(found) == {*NAMES, "fedfifth"}
-    assert pretty("fedfifth") == "FedFifth"
-    looks = list(of(["fedavg", "fedfifth", "fedprox"]).values())
-    assert len({(look.dashes, look.marker) for look in looks}) == 3
-    titles.cache_clear()
-    del sys.modules["reproduce.algorithms.fedfifth"]
 
 
 @pytest.mark.parametrize("scale", ["smoke", "reduced"])

@@ -37,6 +37,10 @@ from reproduce.runs import plan
         ("broken:A", "broken.py cannot be imported: SyntaxError"),
         ("leaves:A", "leaves.py cannot be imported: SystemExit: 3 (leaves.py, line 1)"),
         ("json:A", "json.py has the name of a module that is in use"),
+        ("fedavg(momentum=1)", "momentum is a number at least 0 and below 1, not 1"),
+        (f"fedavg(lr=1{'0' * 400})", "lr is a number above 0, not 10000"),
+        ("fedavg(lr=0.1, lr=0.2)", "lr is given twice"),
+        ("own:Pulled(mu=-1)", "mu is a number at least 0, not -1"),
     ],
 )
 def test_a_wrong_algorithm_is_one_line(
@@ -45,6 +49,7 @@ def test_a_wrong_algorithm_is_one_line(
     (folder / "broken.py").write_text("class A(:\n")
     (folder / "leaves.py").write_text("raise SystemExit(3)\n")
     (folder / "json.py").write_text("class A: pass\n")
+    (folder / "own.py").write_text(OWN)
     assert main(["play", "fednova", algorithm, "--on", "fedagrac-steps", "--scale", "smoke"]) == 2
     said = capsys.readouterr()
     assert words in said.err
@@ -127,9 +132,6 @@ def test_seeds() -> None:
     assert seeds("5") == (5,)
 
 
-# --- numbers of algorithms -------------------------------------------------------------------------------------------
-
-
 OWN = """
 from dataclasses import dataclass
 from reproduce.algorithms.fedprox import FedProx
@@ -143,26 +145,6 @@ class Pulled(FedProx):
 class Mine(FedProx):
     momentum: int = 3
 """
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "words"),
-    [
-        ("fedavg(momentum=1)", "momentum is a number at least 0 and below 1, not 1"),
-        (f"fedavg(lr=1{'0' * 400})", "lr is a number above 0, not 10000"),
-        ("fedavg(lr=0.1, lr=0.2)", "lr is given twice"),
-        ("own:Pulled(mu=-1)", "mu is a number at least 0, not -1"),
-    ],
-)
-def test_a_number_out_of_its_range_is_one_line(
-    folder: Path, algorithm: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "own.py").write_text(OWN)
-    assert main(["play", algorithm, "--on", "fedagrac-steps", "--scale", "smoke"]) == 2
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.err.count("\n") == 1
-    assert not Path("results").exists()
 
 
 def test_a_field_of_ones_own_has_ones_own_range(folder: Path) -> None:

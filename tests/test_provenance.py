@@ -70,9 +70,6 @@ def test_a_run_of_uncommitted_code_says_so(
         assert capsys.readouterr().err.count("the result will be marked as of uncommitted code") == said
 
 
-# --- only the package's own repository counts -------------------------------------------------------------------------
-
-
 def git(folder: Path, *words: str) -> None:
     identity = ["-c", "user.name=x", "-c", "user.email=x", "-c", "protocol.file.allow=always"]
     subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)

@@ -97,9 +97,6 @@ def test_every_command_goes_on_without_an_odd_file_and_names_it(
         assert r"\input" not in made.read_text()
 
 
-# --- cells ------------------------------------------------------------------------------------------------------------
-
-
 def named_by_all(capsys: pytest.CaptureFixture[str]) -> None:
     for command in (("verify", "--scale", "smoke"), ("report", "--scale", "smoke"), ("plan", "--scale", "smoke")):
         forget()

@@ -108,9 +108,6 @@ def test_a_virtual_time_is_compared_too(trained: Callable[[str], pd.DataFrame]) 
     assert not outcome.agrees
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
-
-
 def edit(path: str, factor: float = 1.0, after: int = 0, **changes: Any) -> None:
     """Change a results file: what its runs say, and the numbers after a round, as written."""
 
@@ -209,8 +206,6 @@ def test_sessions_are_followed_until_their_clients_are_back(
     assert main(["replay", "--scale", "smoke"]) == 2
     assert results.standing(job).state == "differs"
 
-
-# --- what is committed ------------------------------------------------------------------------------------------------
 
 COMMITTED = [
     ("paper", "fedacs", "toy2d--fedacs"),

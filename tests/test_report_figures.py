@@ -157,14 +157,6 @@ class TestCurves:
         assert (line.get_label(), len(line.get_xdata())) == ("FedAvg (diverged)", 0)
         assert not captions.diverged(fig), "there is no mean"
 
-    def test_times_that_differ_between_seeds(self) -> None:
-        _fig, ax = one()
-        figures.curves(ax, runs(("fedavg",), seeds=2), x="time", spread="band")
-        line = ax.get_lines()[0]
-        x, y = line.get_xdata(), line.get_ydata()
-        assert (x[0], x[-1]) == (0, 20)  # as far as both were followed
-        np.testing.assert_allclose(y, (x + (x / 1.1 + 1)) / 2)
-
 
 def test_what_stands_below_the_panels() -> None:
     """From above: panels, what was not run, legend, stamp, whatever comes first; nothing outside the page."""

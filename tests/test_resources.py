@@ -119,9 +119,6 @@ def test_an_interrupted_job_counts_on_and_knows_what_began_it(tmp_path: Path, mo
     assert 1e6 < (only.seconds or 0) < 1.1e6
 
 
-# --- the bar of a job -------------------------------------------------------------------------------------------------
-
-
 def run(length: int, done: bool = False, **state: Any) -> Any:
     clock = SimpleNamespace(length=lambda experiment: length)
     return SimpleNamespace(experiment=SimpleNamespace(clock=clock), state=state, done=done)
@@ -137,9 +134,6 @@ def test_the_bar_counts_the_rounds_of_all_runs_and_those_that_a_finished_one_did
         runs[2].state["round"] = 2
     assert progress.bar.n == 15
     assert re.fullmatch(r"job: 15 of 25 rounds in \d s\n", capsys.readouterr().err), "a log gets one line"
-
-
-# --- the machine ------------------------------------------------------------------------------------------------------
 
 
 def test_products_stay_float32() -> None:

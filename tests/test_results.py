@@ -218,8 +218,6 @@ def test_every_declaration_is_recognised_in_its_own_record(scale: str) -> None:
         assert all(recorded(json.loads(json.dumps(e.record())), e) for e in found.experiments)
 
 
-# --- what is committed ------------------------------------------------------------------------------------------------
-
 ROOT = Path(__file__).parent.parent
 
 
@@ -231,9 +229,6 @@ def test_every_committed_result_is_of_a_job_and_of_its_declaration(scale: str, m
     found = {str(f) for f in Path("results", scale).glob("*/*.parquet") if f.parent.name != "play"}
     assert found <= set(jobs)
     assert {f: results.standing(jobs[f]).words for f in found if not results.standing(jobs[f]).usable} == {}
-
-
-# --- budgets ----------------------------------------------------------------------------------------------------------
 
 
 def test_budgets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,31 +161,6 @@ def test_the_scaler_divides_what_is_cut() -> None:
     torch.testing.assert_close(narrow.forward(One(), layout_of(narrow).named(vector), ids), expected, **EXACT)
 
 
-def test_attention_and_inner_units_cut_are_those_masked() -> None:
-    """Heads of other sizes than hidden / heads: zeros in the whole compute what the slice does, where features, which
-    normalisation sees, are not cut: the inner units (gelu(0) = 0), and the places of a head, whose products have the
-    slice's scale then."""
-
-    class Cut(RoBERTa):
-        """Keeps 5 of the 12 places of a head, 20 of the 40 inner units, and all features."""
-
-        def kept(self, units: int) -> int:
-            return {12: 5, 40: 20}.get(units, units)
-
-    small = Cut(**vars(SMALL))
-    whole, ids = weights(SMALL), texts(SMALL)
-    at, mask = positions(SMALL.axes, small.axes), torch.zeros_like(whole)
-    mask[at] = 1
-    masked = layout_of(SMALL).named(whole * mask)
-    for name, value in masked.items():
-        if ".self.query." in name:
-            value *= math.sqrt(12 / 5)
-    sliced = small.forward(One(), layout_of(small).named(whole[at]), ids)
-    torch.testing.assert_close(SMALL.forward(One(), masked, ids), sliced, **EXACT)
-
-
-# --- exits ------------------------------------------------------------------------------------------------------------
-
 DEEP: Any = EarlyExitsRoBERTa(60, 20, 24, 2, 3, 40, dropout=0.0, exits=(1, 3))
 
 
@@ -203,8 +178,6 @@ def test_an_exit_is_a_shorter_network_with_a_head_of_its_own() -> None:
     assert not [n for n in first.shapes if n.startswith(("encoder.layer.1", "encoder.layer.2", "classifier"))]
     torch.testing.assert_close(first.forward(One(), layout_of(first).named(part), ids), logits[0], **EXACT)
 
-
-# --- training ---------------------------------------------------------------------------------------------------------
 
 HERE = Settings(Path("no data is read"), Path("nothing is stored"), "cpu", 1)
 C, STEPS, LR = 3, np.array([3, 5, 2]), 0.01

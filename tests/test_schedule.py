@@ -146,32 +146,9 @@ def test_figure1_iid() -> None:
     assert trace.idle == pytest.approx(0.032, abs=5e-4)
 
 
-def test_iid_with_equal_clients_is_full_fedavg() -> None:
-    """With equal speeds, n = N and free communication, both do the same in every round."""
-    pace = Pace(1.0, 0.0, 0.0, Explicit((2.0,) * 4))
-    iid = Schedule(DeFedAvgIIDPolicy(4), 4, 3, pace).simulate(0, aggregations=20)
-    full = Schedule(FedAvgPolicy(4, ((0, 1, 2, 3),)), 4, 3, pace).simulate(0, aggregations=20)
-    assert iid == full
-
-
-def test_asysg_with_all_clients_is_fedbuff_of_one_step() -> None:
-    assert clock(AsySGPolicy(7, "N")).simulate(3, 200) == Schedule(FedBuffPolicy(7), 100, 1, F).simulate(3, 200)
-
-
-def test_favano_profiles() -> None:
-    parallel = clock(FavanoPolicy(10, contact="parallel", wait=4 / 3)).simulate(0, aggregations=3)
-    trip = 0.088
-    assert [a.time for a in parallel] == pytest.approx([0.044 + trip * (1 + r * 7 / 3) for r in range(3)])
-
-
 def test_favano_counts_a_step_that_ends_in_the_instant_of_the_contact() -> None:
     timed = Schedule(FavanoPolicy(1, wait=1.0), 1, 10, Pace(0.1, 0.3, 0.0, Explicit((1.0,))))
     assert [a.updates[0].steps for a in timed.simulate(0, aggregations=3)] == [0, 3, 3]
-
-
-def test_download_on_the_path_delays_every_job() -> None:
-    timed = Schedule(DeFedAvgIIDPolicy(1, download_on_path=True), 1, 2, Pace(1.0, 0.0, 1.0, Explicit((1,))))
-    assert [a.time for a in timed.simulate(0, aggregations=3)] == [3.0, 6.0, 9.0]
 
 
 def test_the_horizon_is_inclusive() -> None:

@@ -15,7 +15,6 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from reproduce.clocks.events import Script
-from reproduce.declare.experiment import canonical
 from reproduce.systems.policies import (
     AsySGPolicy,
     DeFedAvgIIDPolicy,
@@ -129,13 +128,6 @@ def test_every_trace(timed: Schedule, seed: int, horizon: int) -> None:
     for u in (u for a in trace.aggregations for u in a.updates):
         if u.start < horizon:
             assert uploaded[u.client, u.job] == u.start_version
-
-
-@given(timed=schedules(), seed=st.integers(0, 1000))
-def test_schedules_are_repeatable_and_declarable(timed: Schedule, seed: int) -> None:
-    assert timed.simulate(seed, 10) == timed.simulate(seed, 10)
-    assert hash(timed) == hash(timed)
-    assert canonical(timed)["policy"]["n"] == timed.policy.n
 
 
 @pytest.mark.parametrize(

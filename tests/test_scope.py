@@ -56,9 +56,6 @@ def test_cells_that_are_not_what_their_record_says_are_not_judged(tmp_path: Path
         assert "fedagrac_table6.csv is not used" in verdict.reason
 
 
-# --- incomplete cells -------------------------------------------------------------------------------------------------
-
-
 def test_one_block_of_the_table_is_not_every_block(tmp_path: Path) -> None:
     frame = printed("dynamic_init", "table3")
     whole = judged(tmp_path / "all", "dynamic_init", "paper", table3=frame)["t3_beats_previous_everywhere"]
@@ -108,9 +105,6 @@ def test_what_a_check_asks_for_and_the_cells_lack(check: dict[str, Any], left: s
     frame = pd.DataFrame(rows)
     have = frame.query(left).astype(str)
     assert scope.lacking({"metric": "acc", **check}, have, frame.astype(str)) == missing
-
-
-# --- what a verdict rests on ------------------------------------------------------------------------------------------
 
 
 def ground(paper: str, claim: str, scale: str) -> str:
@@ -168,9 +162,6 @@ def test_the_headline_counts_coverage_first_and_training_only(tmp_path: Path) ->
     ]
     assert by_ground(board)[0] == ("the paper's data", {"holds": 1})
     assert [ground for ground, _ in by_ground(board)] == list(reversed(GROUNDS))
-
-
-# --- readings ---------------------------------------------------------------------------------------------------------
 
 
 def test_readings_that_disagree_make_a_verdict_depend() -> None:

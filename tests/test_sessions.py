@@ -126,9 +126,6 @@ def latest(run: Run, R: float, count: int) -> dict[str, float]:
     return found
 
 
-# --- identities -------------------------------------------------------------------------------------------------------
-
-
 def test_the_printed_gradient_index_makes_all_weights_equal() -> None:
     """Eq. (4) stops at w^(V-1), which for V = 1 is the pilot model itself."""
     run, _ = play(ALGORITHMS["fedavg"], Proposed(gradient_index="V-1"))
@@ -145,9 +142,6 @@ def test_the_first_session_may_carry_on_from_the_pilot_model() -> None:
     for g in range(2 * T):
         w = plain.round(w, g // T, g, rate(g % T))
     np.testing.assert_allclose(run.state["x"].numpy(), w, rtol=0, atol=1e-10)
-
-
-# --- the engine around it ---------------------------------------------------------------------------------------------
 
 
 def counted(pairs: Sequence[tuple[FedAvg, Start]], seeds: Sequence[int] = (2,)) -> tuple[list[Run], dict[str, int]]:

@@ -11,10 +11,10 @@ import pytest
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.declare.artifact import Artifact, Curves, Filled, Printed, Reach
+from reproduce.declare.artifact import Artifact, Curves, Filled, Printed
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.problem import Quadratic
-from reproduce.report import around, drawing, looks, metrics
+from reproduce.report import around, drawing, looks
 from reproduce.report import marks as paper
 from reproduce.report.histories import Histories
 from reproduce.systems import System
@@ -130,13 +130,6 @@ def test_curves_are_smoothed_before_their_interval() -> None:
     assert dict(zip(*ax.lines[0].get_data(), strict=True)) == {4: 6.0, 5: 6.0}, "where a mean has five evaluations"
     edge = ax.collections[0].get_paths()[0].vertices
     assert [edge[:, 1].min(), edge[:, 1].max()] == pytest.approx([6 - 0.4 * 12.706205, 6 + 0.4 * 12.706205])
-
-
-def test_a_horizon_may_be_that_of_the_experiment() -> None:
-    reach = Reach(target=50.0, horizon="clock.rounds")
-    found = metrics.measured(reach, histories(), "fedagrac").set_index("model")
-    assert found["censored"].all()
-    assert (set(found.loc["lr", "value"]), set(found.loc["cnn", "value"])) == ({10.0}, {20.0})
 
 
 def test_axes_that_are_compared_get_common_limits() -> None:

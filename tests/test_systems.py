@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reproduce.data.batches import Shuffled
 from reproduce.papers.fedacs import settings
 from reproduce.streams import per_client, rng
-from reproduce.systems import FullCapacity, Reliable, link, work
+from reproduce.systems import FullCapacity, link, work
 from reproduce.systems.capacity import SplitCapacity
 from reproduce.systems.membership import Alternating, Rotation
 
@@ -26,17 +26,6 @@ GAUSSIAN = {
     (500, 10000): "529 408 629 348 434 653 445 481 491 629 636 617 475 589 419 472 454 697 415 423",
     (100, 10000): "129 8 229 51 34 253 45 81 91 229 236 217 75 189 19 72 54 297 15 23",
 }
-WORKS = [
-    work.Steps(7),
-    work.Epochs(3),
-    work.PerClient((1, 2, 3, 4)),
-    work.Linear(),
-    work.Halves(),
-    work.Gaussian(5, 100, "random"),
-    work.Uniform(1, 9, "random"),
-    work.DeviceClasses(),
-]
-LINKS = [Reliable(), link.Same(0.5), link.PerClient((0.0, 0.2, 0.9, 1.0)), link.StaticLink(), link.Halves()]
 
 
 def test_streams_differ_by_every_part_of_the_key() -> None:
@@ -139,26 +128,6 @@ def test_losses_are_common_to_systems_and_independent_of_qualities() -> None:
 def test_with_an_odd_number_of_clients_the_second_half_is_the_larger() -> None:
     assert link.Halves((1.0, 1.0), (0.0, 0.0)).failure(0, 0, 5).tolist() == [1, 1, 0, 0, 0]
     assert work.Halves((1, 1), (2, 2)).amounts(0, 0, 5).tolist() == [1, 1, 2, 2, 2]
-
-
-@given(seed=st.integers(0, 2**32 - 1), round=st.integers(0, 50), which=st.sampled_from(WORKS))
-def test_work_is_repeatable_and_at_least_one(seed: int, round: int, which: work.Work) -> None:
-    amounts = which.amounts(seed, round, 4)
-    assert amounts.dtype == np.int64
-    assert amounts.shape == (4,)
-    assert amounts.min() >= 1
-    assert which.unit in ("steps", "epochs")
-    assert (which.amounts(seed, round, 4) == amounts).all()
-
-
-@given(seed=st.integers(0, 2**32 - 1), round=st.integers(0, 2**20), which=st.sampled_from(LINKS))
-def test_links_are_repeatable_probabilities(seed: int, round: int, which: link.Link) -> None:
-    q = which.failure(seed, round, 4)
-    assert q.shape == (4,)
-    assert ((q >= 0) & (q <= 1)).all()
-    arrived = which.arrived(seed, round, 4)
-    assert arrived.dtype == bool
-    assert (which.arrived(seed, round, 4) == arrived).all()
 
 
 def test_capacities_of_fiarse() -> None:

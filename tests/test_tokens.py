@@ -139,9 +139,6 @@ def test_real_news_trains_a_vocabulary_of_its_own(tmp_path: Path) -> None:
     assert made.sha256 == pieces(data.train_text, ["a"], here.data).sha256
 
 
-# --- byte pairs -------------------------------------------------------------------------------------------------------
-
-
 def stored(folder: Path, merges: list[tuple[str, str]], marks: tuple[str, ...] = ()) -> dict[str, int]:
     """The files of a model with these merges; returns its vocabulary."""
     from tokenizers.pre_tokenizers import ByteLevel

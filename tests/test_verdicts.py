@@ -23,9 +23,6 @@ def number(found: Outcome) -> float:
 HALF = 2.484138  # half a t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
 
 
-# --- intervals --------------------------------------------------------------------------------------------------------
-
-
 def test_t_interval_by_hand() -> None:
     assert t_interval([1.0, 2.0, 3.0]) == pytest.approx((2 - HALF, 2 + HALF), abs=1e-5)
     assert t_interval([5.0, 5.0]) == (5.0, 5.0)
@@ -45,9 +42,6 @@ def test_strict_regions_leave_their_ends_out() -> None:
     assert Region(low=1.0).holds(1.0)
     assert not Region(low=1.0, strict=True).holds(1.0)
     assert Unit([(1.0, 1.0)], Region(low=1.0, strict=True), quantity="point").judged.says == "against"
-
-
-# --- forms ------------------------------------------------------------------------------------------------------------
 
 
 def test_better_by_hand(tmp_path: Path) -> None:

@@ -112,8 +112,6 @@ def test_a_damaged_file_or_another_network_is_refused(
         ClientSplits(here).get(PROBLEM, 0)
 
 
-# --- a model of the hub -----------------------------------------------------------------------------------------------
-
 TINY = RoBERTa(60, 14, 24, 2, 2, 40, padding=0, init="roberta-base")
 TEXTS = Classification(TopicTokens(4, 60, 12, 8, 4, 0), TINY, IID(), 2, Shuffled(4))
 HUB = "hub/models--FacebookAI--roberta-base/snapshots/abc"

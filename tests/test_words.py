@@ -30,9 +30,6 @@ TEXTS = [
 ]
 
 
-# --- the pages --------------------------------------------------------------------------------------------------------
-
-
 INTERVAL = re.compile(r"([−\d.,]+)\s\(([−\d.,]+)\sto\s([−\d.,]+)\)")
 
 
@@ -106,9 +103,6 @@ def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
     assert f"error: {TEMPLATES}/odd.md: {why}" in said
 
 
-# --- the numbers ------------------------------------------------------------------------------------------------------
-
-
 def toy() -> Cells:
     rows = [
         ("a", "0.30", 0, 1.0),
@@ -150,9 +144,6 @@ def test_a_selection_that_says_nothing_is_refused(ask: object, words: str) -> No
         ask(toy())  # type: ignore[operator]
 
 
-# --- references -------------------------------------------------------------------------------------------------------
-
-
 def anchors(page: Path) -> set[str]:
     """The anchors that a Markdown viewer gives to the headings of a page."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
@@ -173,9 +164,6 @@ def test_links_between_pages_resolve() -> None:
             if not target.exists() or (anchor and anchor not in anchors(target)):
                 broken.append(f"{f.relative_to(ROOT)}: {target} {anchor}")
     assert broken == []
-
-
-# --- settings and coverage --------------------------------------------------------------------------------------------
 
 
 def test_coverage() -> None:

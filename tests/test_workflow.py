@@ -11,7 +11,7 @@ from pathlib import Path
 
 import miniature
 import pytest
-from miniature import FIG2, snakemake, text
+from miniature import FIG2, refusal, snakemake, text
 
 from reproduce.runs import plan
 from reproduce.workflow.questions import PAPER
@@ -143,14 +143,6 @@ def test_a_wrong_configuration_stops_before_the_first_job(project: Path, setting
     run = snakemake(project, FIG2, "-c1", "--config", setting)
     assert message in refusal(run)
     assert not (project / "results").exists()
-
-
-def refusal(run: subprocess.CompletedProcess[str]) -> str:
-    """The one line in which a workflow ends that cannot begin."""
-    assert run.returncode == 2, text(run)
-    assert "Traceback" not in text(run)
-    (line,) = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
-    return line
 
 
 def test_a_second_workflow_in_the_same_folder_is_refused(project: Path) -> None:

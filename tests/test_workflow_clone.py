@@ -77,13 +77,6 @@ def test_a_replay_that_agrees_means_nothing_to_do(both: Path) -> None:
     assert "Nothing to be done" in text(snakemake(copy, *BOTH, "-n"))
 
 
-def test_other_seeds_are_trained_in_a_clone(drawn: Path) -> None:
-    copy = clone(drawn)
-    run = snakemake(copy, FIG2, "-c2", "--config", "seeds=[7]")
-    assert "trains 2 jobs, about 2 min on one core (all 4 runs missing)" in text(run)
-    assert miniature.trained(copy / "results/smoke/fedacs/own.parquet")[0] == [0, 1, 2, 7]
-
-
 def test_results_that_were_replaced_are_drawn_again(drawn: Path) -> None:
     written.edit(drawn / "results/smoke/fedacs/own.parquet", date="later", git="c0ffee+")
     run = snakemake(drawn, FIG2, "-c2", "-p")

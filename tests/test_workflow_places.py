@@ -10,20 +10,13 @@ from pathlib import Path
 
 import miniature
 import pytest
-from miniature import FIG2, snakemake
+from miniature import FIG2, refusal, snakemake
 
 
 @pytest.fixture(scope="module")
 def finished(drawn_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A miniature with a figure, which the tests of this module leave as it is."""
     return shutil.copytree(drawn_once, tmp_path_factory.mktemp("finished") / "project")
-
-
-def refusal(run: subprocess.CompletedProcess[str]) -> str:
-    assert run.returncode == 2, run.stdout + run.stderr
-    assert "Traceback" not in run.stdout + run.stderr
-    (line,) = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
-    return line
 
 
 def elsewhere(project: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -219,3 +219,11 @@ FIG2 = "figures/smoke/fedacs_fig2.png"
 
 def text(run: subprocess.CompletedProcess[str]) -> str:
     return run.stdout + run.stderr
+
+
+def refusal(run: subprocess.CompletedProcess[str]) -> str:
+    """The one line in which a workflow ends that cannot begin."""
+    assert run.returncode == 2, text(run)
+    assert "Traceback" not in text(run)
+    (line,) = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
+    return line
