@@ -9,7 +9,7 @@ import pytest
 
 from reproduce.declare.experiment import SCALES
 from reproduce.papers.defedavg import measures, runs, settings
-from reproduce.report.histories import Histories, Source, load
+from reproduce.report.histories import Source, load
 from reproduce.runs import plan, results, training
 
 LONGER = [j for j in plan.jobs("smoke") if any(e.to_target is not e for e in j.experiments)]
@@ -26,20 +26,31 @@ def test_only_clocks_that_go_on_after_a_target_are_cut() -> None:
             assert short.declaration != e.declaration
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """REPRODUCE_TO_TARGET -> a folder with the results of all these jobs."""
+    found = {}
+    for setting in ("0", "1"):
+        found[setting] = tmp_path_factory.mktemp(setting)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(found[setting])
+            patch.setenv("REPRODUCE_TO_TARGET", setting)
+            for job in LONGER:
+                training.train(job)
+    return found
+
+
 @pytest.mark.parametrize("job", LONGER, ids=lambda job: job.name)
 def test_a_run_to_its_target_is_the_beginning_of_the_whole_run(
-    job: plan.Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: plan.Job, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    training.train(job)
-    assert results.standing(job).holds
-    whole = pd.read_parquet(job.output)
+    monkeypatch.chdir(folders["0"])
     monkeypatch.setenv("REPRODUCE_TO_TARGET", "1")
     assert results.standing(job).holds, "whole runs have all that is asked for"
-    training.train(job)
+    whole, short = (pd.read_parquet(folder / job.output) for folder in folders.values())
+    monkeypatch.chdir(folders["1"])
     early = results.standing(job)
     assert (early.state, early.holds) == ("current", True)
-    short = pd.read_parquet(job.output)
     by = [*job.experiments[0].labels, "seed"]
     some = False
     for key, rows in short.groupby(by):
@@ -58,20 +69,12 @@ def test_a_run_to_its_target_is_the_beginning_of_the_whole_run(
     assert now.words == early.words
 
 
-def test_times_are_those_of_whole_runs_and_values_after_the_end_are_not_made_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert LONGER
-    found: dict[str, Histories] = {}
-    for setting in ("0", "1"):
-        monkeypatch.setenv("REPRODUCE_TO_TARGET", setting)
-        files = [Source(j.panel.name, tmp_path / f"{setting}-{j.name}.parquet") for j in LONGER]
-        for job, source in zip(LONGER, files, strict=True):
-            training.train(job, source.file)
-        wanted = [e for j in LONGER for e in j.experiments]
-        found[setting] = load(files, "smoke", experiments=wanted)
-    whole, early = found["0"], found["1"]
+def test_times_are_those_of_whole_runs_and_values_after_the_end_are_not_made_up(folders: dict[str, Path]) -> None:
+    wanted = [e for j in LONGER for e in j.experiments]
+    whole, early = (
+        load([Source(j.panel.name, folder / j.output) for j in LONGER], "smoke", experiments=wanted)
+        for folder in folders.values()
+    )
     pd.testing.assert_frame_equal(measures.to_target(whole), measures.to_target(early))
     by = [*measures.COLUMNS, "algorithm", "seed", "metric"]
     values, known = (measures.at_target_times(h).set_index(by) for h in (whole, early))
