@@ -17,12 +17,7 @@ from reproduce.engine.layout import Layout
 from reproduce.models.declared import NormConvNet
 from reproduce.models.ops import One
 from reproduce.papers.dynamic_init import runs
-from reproduce.papers.dynamic_init.choices import (
-    AS_RUN,
-    added,
-    fingerprinted,
-    sensitivity,
-)
+from reproduce.papers.dynamic_init.choices import AS_RUN, added, fingerprinted, sensitivity
 
 BLOCKS = {"fc1.weight": slice(0, 3), "fc1.bias": slice(3, 5), "fc2.weight": slice(5, 7)}
 

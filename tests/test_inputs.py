@@ -91,11 +91,7 @@ def test_an_interrupt_is_a_line(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "run", interrupted)
-    words = {
-        "partition": "sessions",
-        "render": "x/y",
-        "train": "x y",
-    }
+    words = {"partition": "sessions", "render": "x/y", "train": "x y"}
     name = module.NAME  # type: ignore[attr-defined]
     assert main((name, *words.get(name, "").split())) == 130
     assert capsys.readouterr().err.count("\n") == 1

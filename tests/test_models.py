@@ -19,14 +19,7 @@ from reproduce.engine.requests import Evaluate, Gradient, Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.models.declared import (
-    ConvNet,
-    FastText,
-    ImageNetResNet,
-    NormConvNet,
-    ProjectedConvNet,
-    Softmax,
-)
+from reproduce.models.declared import ConvNet, FastText, ImageNetResNet, NormConvNet, ProjectedConvNet, Softmax
 from reproduce.models.model import Model
 from reproduce.papers.dynamic_init.settings import CNN_SVHN, SVHN_CNN, SVHN_CONS
 from reproduce.partitions.dirichlet import DirichletClass

@@ -8,18 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from plain_sessions import (
-    CONTRAST,
-    FLOOR,
-    LR,
-    MOMENTUM,
-    PROBLEM,
-    TEMPERATURE,
-    Plain,
-    T,
-    Turn,
-    TwoLayer,
-)
+from plain_sessions import CONTRAST, FLOOR, LR, MOMENTUM, PROBLEM, TEMPERATURE, Plain, T, Turn, TwoLayer
 from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg

@@ -158,11 +158,7 @@ def test_clients_may_share_samples_where_the_record_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "clients", "words"),
-    [
-        (HALVES, 3, "makes 2 parts for 3 clients"),
-        (((), ()), 2, "client 0 no samples"),
-    ],
+    ("parts", "clients", "words"), [(HALVES, 3, "makes 2 parts for 3 clients"), (((), ()), 2, "client 0 no samples")]
 )
 def test_clients_without_samples_may_not_be_all(parts: tuple[tuple[int, ...], ...], clients: int, words: str) -> None:
     with pytest.raises(UserError, match=f"the partition Given .*{words}"):

@@ -105,10 +105,7 @@ def test_headings_and_labels_of_tables_are_headers() -> None:
         *("Overlap", "Algorithm", "First", "Second", "ours", "old", "ours", "old"),
         *("0.2", "FedAvg", "notes", "more", "a"),
     ]
-    assert found.values("th", "scope") == [
-        *["col"] * 8,
-        *("row", "row", "col", "col", "row"),
-    ]
+    assert found.values("th", "scope") == [*["col"] * 8, *("row", "row", "col", "col", "row")]
     assert found.values("th", "colspan") == ["2", "2"]
     assert found.texts["td"] == ["1", "2", "c"]
     assert found.texts["strong"] == ["3", "b"]

@@ -212,10 +212,7 @@ def test_partitions_are_written_as_records() -> None:
         (["--data", "my photos", "--partition", "Dirichlet(a())"], "options are name=value"),
         (["--data", "my photos", "--partition", "Dirichlet(0.1, 2, 3)"], "options are name=value"),
         (["--data", "my photos", "--partition", "Dirichlet('x')"], "alpha is a number above 0 .*, not 'x'"),
-        (
-            ["--data", "my photos", "--partition", "Dirichlet(-1)"],
-            "alpha is a number above 0 .*, not -1",
-        ),
+        (["--data", "my photos", "--partition", "Dirichlet(-1)"], "alpha is a number above 0 .*, not -1"),
         (["--data", "my photos", "--partition", "Shards(colour=1)"], "unknown option of Shards.* 'colour'"),
         (["--data", "my photos", "--partition", "column:who"], "my photos has no column who of clients"),
         (["--data", "my photos", "--clients", "31"], "30 samples cannot give 31 clients 1 each; use fewer clients"),
@@ -226,10 +223,7 @@ def test_partitions_are_written_as_records() -> None:
         ),
         (["--data", "my photos", "--clients", "2", "--partition", "ClassPerClient"], "2 clients cannot hold 3 classes"),
         (["--data", "their photos"], "their photos is not there: name a folder or a file"),
-        (
-            ["--data", "my photos", "--on", "sessions"],
-            "sessions with my photos cannot be: .*; name a network",
-        ),
+        (["--data", "my photos", "--on", "sessions"], "sessions with my photos cannot be: .*; name a network"),
         (["--data", "my photos", "--model", "Net"], "'Net' names no network: write module:Class"),
         (["--model", "my_file:Net"], "own goes with --data FOLDER or --on BENCHMARK"),
         (["--data", "my photos", "--epochs", "0"], "--epochs is a number above 0, not 0.0"),

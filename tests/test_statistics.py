@@ -131,21 +131,6 @@ def test_a_second_pass_moves_running_statistics_twice(passes: int, strategy: str
         )
 
 
-def test_without_dropout_before_the_features_a_second_pass_moves_nothing_else() -> None:
-    """One step: the parameters end where they do without it, the running statistics get 0.19 of the batch for 0.1."""
-    env, statistics = world(net())
-    far = env.split.initial("far")
-    moved = []
-    for twice in (False, True):
-        rule = Moon(0.1, second_pass=twice).rule()
-        request = Train(np.arange(C), np.ones(C, dtype=np.int64), env.initial(), 0.1, 1, rule, previous=far)
-        moved.append(Trainer().train([(env.split, request)])[0].rows)  # type: ignore[list-item]
-    once, twice_moved = moved
-    torch.testing.assert_close(twice_moved[:, ~statistics], once[:, ~statistics], rtol=0, atol=1e-12)
-    torch.testing.assert_close(twice_moved[:, statistics], 1.9 * once[:, statistics], rtol=0, atol=1e-12)
-    assert once[:, statistics].abs().max() > 1e-3
-
-
 @pytest.mark.parametrize("with_statistics", [True, False])
 def test_the_momentum_of_fedacg_covers_statistics_or_leaves_them_alone(with_statistics: bool) -> None:
     env, statistics = world(net())

@@ -6,9 +6,6 @@ A row is tried in a folder with a finished table of smoke scale (`tests/test_inp
 
 from __future__ import annotations
 
-import contextlib
-import os
-import socket as socketlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,18 +56,6 @@ def folder(name: str) -> Callable[[Path], object]:
 
 def link(name: str, target: str) -> Callable[[Path], object]:
     return lambda folder: _clear(folder / name).symlink_to(target)
-
-
-def pipe(name: str) -> Callable[[Path], object]:
-    return lambda folder: os.mkfifo(_clear(folder / name))
-
-
-def socket(name: str) -> Callable[[Path], object]:
-    def prepare(here: Path) -> None:
-        with socketlib.socket(socketlib.AF_UNIX) as made, contextlib.chdir(_clear(here / name).parent):
-            made.bind(Path(name).name)  # whose whole path may be too long
-
-    return prepare
 
 
 def _clear(path: Path) -> Path:

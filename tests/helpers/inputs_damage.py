@@ -23,7 +23,6 @@ from reproduce.verdicts import scoreboard
 from reproduce.verdicts.claims import load_claims
 
 RESULT = f"results/smoke/fedagrac/{JOB}.parquet"
-CELLS = "results/smoke/cells/fedagrac_table1.csv"
 
 
 def put_claims(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> None:
