@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import own_habits
 import pytest
 import torch
@@ -16,12 +18,17 @@ from runs import run
 
 from reproduce.declare import closure
 from reproduce.declare.apart import forked
+from reproduce.engine import own
+from reproduce.engine.client_split import ClientSplits
+from reproduce.engine.requests import Train
 from reproduce.errors import OwnCodeError
 from reproduce.play import play, shown
 from reproduce.play.benchmarks import find
 from reproduce.play.match import Match
 from reproduce.play.specs import parse
+from reproduce.problem import Quadratic
 from reproduce.runs.results import stored
+from reproduce.settings import settings
 
 ON = "fedacs/fig7-static@4"
 
@@ -69,6 +76,15 @@ def test_an_error_that_says_why(name: str) -> None:
         models(name)
     assert own_habits.REFUSED[name] in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_whole_numbers_of_a_request_are_those_that_a_stream_can_have() -> None:
+    split = ClientSplits(settings()).get(Quadratic(2, 1), 0)
+    request = Train(np.arange(2), np.array([1, 1]), split.initial(), 0.1, 0)
+    for name in ("steps", "offset", "round"):
+        own.check(split, replace(request, **{name: np.array([0, 2**32 - 1])}))
+        with pytest.raises(OwnCodeError, match=f"`{name}` of Train lie in 0 .. 4294967295, not in 0 .. 4294967296"):
+            own.check(split, replace(request, **{name: np.array([0, 2**32])}))
 
 
 def test_what_does_not_repeat_itself_is_refused_and_the_rest_is_kept() -> None:

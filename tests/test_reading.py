@@ -122,6 +122,12 @@ def test_what_lies_in_the_place_of_cells_is_named(
     due.render_marker("smoke", TABLE, due.Budget())
 
 
+def test_a_table_is_of_today_while_nothing_is_to_train_for_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, fresh in ((([], []), True), ((["a job"], []), False), (([], ["a job that is left out"]), True)):
+        monkeypatch.setattr(due, "training", lambda *_, found=found: found)
+        assert due.fresh("smoke", TABLE, due.Budget()) == fresh
+
+
 def test_a_checksum_changes_with_every_value_name_and_gap() -> None:
     def table(numbers: list[float | None], words: list[str]) -> pa.Table:
         return pa.table({"a": pa.array(numbers, pa.float64()), "b": words})

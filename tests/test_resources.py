@@ -82,6 +82,7 @@ def test_results_say_what_they_took(tmp_path: Path) -> None:
     runs = results.stored(tmp_path / "p.parquet")
     assert len(runs) == 6
     assert runs[0].training["cpu_seconds"] >= sum(run.seconds or 0 for run in runs) - 0.01 * 6
+    assert 0 < sum(runs[0].training["seconds_by_part"].values()) <= runs[0].training["seconds"] + 0.02
     assert before <= runs[0].training["peak_memory"] <= peak_memory()
     assert all((run.samples or 0) > 0 for run in runs)
 

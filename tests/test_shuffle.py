@@ -8,6 +8,7 @@ import pytest
 from reproduce.data.batches import Shuffled, Walk, permutations
 from reproduce.engine import stacking
 from reproduce.engine.client_split import ClientSplits
+from reproduce.engine.kernels import library
 from reproduce.engine.requests import Train
 from reproduce.engine.stacking import Plans, Slot, permuted
 from reproduce.models.declared import Softmax
@@ -38,6 +39,7 @@ def test_plans_are_the_same_with_and_without_a_compiler(batches: Shuffled, monke
     slots = [Slot(task, request, row) for task in tasks for row in range(3)]
     plain = [batches.plan(s.split.indices[s.client], s.steps, *s.key, 0) for s in slots]
     together, apart = Plans().all(slots), [Plans().get(slot) for slot in slots]
+    assert (stacking.exact(library.HERE / "shuffle.c") is None) == (library.compiler() is None)
     monkeypatch.setattr(stacking, "exact", lambda source: None)
     for others in (together, apart, Plans().all(slots)):
         assert all(map(np.array_equal, plain, others))
