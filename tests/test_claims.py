@@ -227,12 +227,24 @@ def test_without_cells_every_claim_says_what_to_do(tmp_path: Path) -> None:
         scoreboard("large", tmp_path)
 
 
+def put(path: Path, name: str, *lines: str) -> None:
+    """The cells of an artifact."""
+    file = path / f"results/paper/cells/toy_{name}.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(("n,algorithm,seed,metric,value", *lines)) + "\n")
+    sealed(file)
+
+
+def test_a_check_may_ask_for_the_cells_of_another_artifact_too(tmp_path: Path) -> None:
+    put(tmp_path, "table1", "1,a,-1,acc,9")
+    put(tmp_path, "table2", "1,b,-1,acc,5")
+    check = {"metric": "acc", "for": {"n": [1]}, "better": "a", "than": ["b"], "with": ["table2"]}
+    (found,) = scoreboard("paper", tmp_path / "results", [load(tmp_path, check=check)])
+    assert (found.verdict, found.effect) == ("holds", 4.0)
+
+
 def toy_board(path: Path) -> list[Any]:
-    folder = path / "results" / "paper" / "cells"
-    folder.mkdir(parents=True)
-    lines = [f"1,{a},-1,acc,{v}" for a, v in (("a", 9), ("b", 5))]
-    (folder / "toy_table1.csv").write_text("n,algorithm,seed,metric,value\n" + "\n".join(lines) + "\n")
-    sealed(folder / "toy_table1.csv")
+    put(path, "table1", "1,a,-1,acc,9", "1,b,-1,acc,5")
     printed = path / "reported" / "table1.csv"
     printed.parent.mkdir()
     printed.write_text("artifact,n,algorithm,metric,value,std\ntable1,1,a,acc,3,\ntable1,1,b,acc,4,\n")
@@ -255,11 +267,8 @@ def test_scoreboard_as_data(tmp_path: Path) -> None:
 
 def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> None:
     """Three seeds with a lead of 2 and a standard deviation of 0.7: inside at 95 %, by the textbook, not at 97.5 %."""
-    leads, folder = (1.3, 2.0, 2.7), tmp_path / "results/paper/cells"
-    folder.mkdir(parents=True)
-    lines = [f"1,{a},{seed},acc,{v}" for seed, lead in enumerate(leads) for a, v in (("a", lead), ("b", 0))]
-    (folder / "toy_table1.csv").write_text("n,algorithm,seed,metric,value\n" + "\n".join(lines) + "\n")
-    sealed(folder / "toy_table1.csv")
+    leads = ((seed, a, v) for seed, lead in enumerate((1.3, 2.0, 2.7)) for a, v in (("a", lead), ("b", 0)))
+    put(tmp_path, "table1", *(f"1,{a},{seed},acc,{v}" for seed, a, v in leads))
     for looks, said, level in (({}, "holds", 0.95), ({"paper": 2}, "open", 0.975)):
         (found,) = scoreboard("paper", tmp_path / "results", [load(tmp_path, looks=looks)])
         half = stats.t.ppf((1 + level) / 2, 2) * 0.7 / np.sqrt(3)
