@@ -16,7 +16,6 @@ import pytest
 from fakes import declare, grey, known
 
 from reproduce.data import decoded as store
-from reproduce.data import download
 from reproduce.data.load import available, load
 from reproduce.errors import MissingData, UserError
 from reproduce.settings import Settings
@@ -80,12 +79,6 @@ def test_missing_data_names_file_folder_and_both_ways_out(place: Settings) -> No
     (place.data / "a9a" / "a9a.xz").write_bytes(b"")
     with pytest.raises(MissingData, match=r"there is no a9a/a9a\.t\.xz in the"):
         load("a9a", place)
-
-
-def test_unknown_name_suggests_a_near_one(place: Settings) -> None:
-    for function in (load, available, download.download):
-        with pytest.raises(UserError, match="did you mean cifar10"):
-            function("cifar_10", place)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "one bit", "empty"])

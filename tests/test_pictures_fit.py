@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,7 +86,3 @@ def test_what_diverged_is_written_inside_its_panel_at_a_tick() -> None:
     box = text.get_window_extent().expanded(1.1, 1)
     assert ax.bbox.x0 <= box.x0 < box.x1 <= ax.bbox.x1
     assert text.xy[0] in ax.get_xticks()  # type: ignore[attr-defined]
-
-
-def test_there_are_results_to_draw() -> None:
-    assert all(Path("results/reduced", name.split("/")[0]).is_dir() for name in DRAWN)

@@ -66,11 +66,6 @@ class TestMetrics:
         with pytest.raises(ValueError, match="no metric 'loss' in the histories; there are: accuracy, sized, work"):
             metrics.plateau(self.frame, "loss", 1, 1)
 
-    def test_plateau(self) -> None:
-        assert self.values(metrics.plateau(self.frame, "accuracy", 1, 2)) == [30, 15, 50]
-        got = self.values(metrics.plateau(self.frame, "accuracy", 2, 4))
-        assert got == pytest.approx([50, 30, np.nan], nan_ok=True)
-
     def test_a_run_that_diverged_has_the_numbers_from_before(self) -> None:
         """Its last evaluation may be finite: it ended in the middle of a round."""
         b = ((self.frame["algorithm"] == "b") & (self.frame["metric"] == "accuracy")).to_numpy()

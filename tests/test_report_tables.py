@@ -306,12 +306,6 @@ def test_headings_of_two_levels() -> None:
     assert {line.count("|") for line in text[head : head + 9]} == {15}, "a column says whose number it is"
 
 
-def test_markdown_escapes() -> None:
-    cells = pd.DataFrame({"algorithm": ["a|b*c <d>"], "metric": "m", "seed": 0, "value": 1.5})
-    text = formats.markdown(table(artifact(cells), cells))
-    assert r"| a\|b\*c &lt;d> | 1.50 |" in text
-
-
 def test_csv_has_a_row_per_cell_with_ten_digits() -> None:
     cells = pd.DataFrame({"algorithm": "a", "metric": "m", "seed": [0, 1, 2], "value": [0.1, 0.2, 0.4]})
     lines = formats.csv(table(artifact(cells), cells)).splitlines()

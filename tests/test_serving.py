@@ -185,13 +185,6 @@ def test_a_rule_without_what_it_needs_is_an_error(rule: Rule) -> None:
         Trainer().train([(task, Train(np.arange(C), np.full(C, 2), task.initial(), 0.05, 4, rule))])
 
 
-def test_a_quadratic_that_distils_is_refused() -> None:
-    task = task_of(None)
-    request = Train(np.arange(C), np.full(C, 2), task.initial(), 0.1, 0, Rule(distill=0.5), teacher=task.initial())
-    with pytest.raises(UserError, match="'quadratic', and it does not serve distill, teacher"):
-        Trainer().train([(task, request)])
-
-
 def test_the_choice_is_a_function_of_the_request_alone() -> None:
     """Each strategy of the table is chosen for something; a teacher that is not used changes nothing."""
     small, images = Softmax(64, 10), (1, 8, 8)
