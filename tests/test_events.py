@@ -68,6 +68,8 @@ def test_evaluations_on_the_grid_of_virtual_times() -> None:
     assert [r for r, _ in seen] == [r for r, _ in expected]
     assert [t for _, t in seen] == pytest.approx([t for _, t in expected])
     assert len(made) - 1 > len(seen) - 2, "several versions fall between two points of the grid"
+    coarse = Events(FedAvgPolicy(2), horizon=3.1, grid=1.0)
+    assert coarse.evaluations(e := experiment(coarse, Asynchronous())) == 4 < coarse.length(e)
     fine = Events(FedAvgPolicy(2), horizon=3.1, grid=0.05)
     assert len(history(play(experiment(fine, Asynchronous(0.1)))[0], "accuracy")) == len(made)
 
