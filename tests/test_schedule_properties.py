@@ -151,3 +151,8 @@ def test_every_trace(timed: Schedule, seed: int, horizon: int) -> None:
 def test_nonsense_is_refused(make) -> None:
     with pytest.raises(ValueError, match=r"\w+ \w+"):
         make()
+
+
+def test_as_many_updates_as_there_are_clients_make_sense() -> None:
+    for policy in (DeFedAvgIIDPolicy(3), FedBuffPolicy(3, "n"), AsySGPolicy(3, "n"), FavanoPolicy(3)):
+        assert Schedule(policy, 3, 1, FASHION_MNIST).simulate(0, aggregations=1)
