@@ -18,8 +18,7 @@ from reproduce.pages.quotes import text_as
 from reproduce.report.metrics import Reading
 from reproduce.store import seal
 from reproduce.text import markdown
-from reproduce.verdicts.checks import listed, parts
-from reproduce.verdicts.claims import Claim, ClaimsFile, claims_files, load_claims
+from reproduce.verdicts.claims import Claim, ClaimsFile, claims_files, listed, load_claims, parts
 from reproduce.verdicts.scoreboard import WINDOWS, artifacts_read, scoreboard
 
 PAGE = Path("docs/papers/asked.md")

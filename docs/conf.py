@@ -229,6 +229,7 @@ def vector(site: Path, artifact: Any, png: Path) -> str:
         curves = stored(artifact, scale)
         with figures.style():
             drawn = drawing.draw(artifact, curves, metrics.cells(artifact, curves))
+            figures.lay_out(drawn)
             drawn.savefig(file, format="svg", metadata={"Date": None})
             drawn.clear()
     return f"../../{png.with_suffix('.svg').as_posix()}"

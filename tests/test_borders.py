@@ -84,10 +84,10 @@ def test_a_whole_table_and_a_line_of_the_scoreboard_keep_their_columns(text: str
 
 @pytest.mark.filterwarnings("ignore:Glyph")
 @pytest.mark.parametrize("text", NASTY[::5])
-def test_what_stands_under_a_picture_is_text(text: str) -> None:
+def test_what_stands_above_a_picture_is_text(text: str) -> None:
     """A dollar sign of a reason is no formula: matplotlib ends at half of one."""
     fig, _ = figures.sheet()
     clean = text.encode("utf-8", "replace").decode()
     around.absent(fig, [(f"panel {clean}", f"its results are not used ('${clean}{{')")])
-    around.stamp(fig, entries.scale_line("reduced", [f"local steps in ${clean}"]))
+    around.say(fig, entries.scale_line("reduced", [f"local steps in ${clean}"]))
     fig.draw_without_rendering()

@@ -1,4 +1,4 @@
-"""Captions and stamps say of the numbers below what is true of them."""
+"""Captions say of the numbers below what is true of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.problem import Quadratic
-from reproduce.report import around, captions, entries, figures, formats, tables
+from reproduce.report import around, entries, figures, formats, tables
 from reproduce.report.histories import Histories
 
 CELLS = pd.DataFrame({"algorithm": "a", "seed": [0, 1], "metric": "acc", "value": [70.0, 72.0]})
@@ -72,11 +72,12 @@ def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
     fig, axes = figures.sheet(1, 2)
     axes[0, 1].set_title("(b)")
     around.absent(fig, [("(b)", "no results")])
-    assert captions.caption(made, run, fig)[0] == (
+    around.say(fig, around.headline(made, run, fig), first=True)
+    assert around.caption(made, run, fig)[0] == (
         "Reduced scale: fewer steps; not comparable with the paper number by number."
     )
-    assert captions.headline(made, run, fig) == "Reduced scale: fewer steps"
-    assert captions.note(made, run, fig) == [
+    assert fig.get_suptitle() == "Reduced scale: fewer steps; 2 seeds\nNot run, no results: (b)."
+    assert around.note(made, run, fig) == [
         "Stand-ins and settings: fewer steps: K 25, 60 rounds.",
         "A remark.",
         "Not run, no results: (b).",

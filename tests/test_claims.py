@@ -24,8 +24,7 @@ from reproduce.papers import artifacts
 from reproduce.report.names import canonical
 from reproduce.store.reading import cells
 from reproduce.verdicts import scope, words
-from reproduce.verdicts.checks import form_of, listed, merged, parts, uses
-from reproduce.verdicts.claims import ClaimsFile, claims_files, load_claims
+from reproduce.verdicts.claims import ClaimsFile, claims_files, form_of, listed, load_claims, merged, parts, uses
 from reproduce.verdicts.scoreboard import scoreboard, to_json
 
 FILE = {

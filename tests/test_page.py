@@ -18,7 +18,6 @@ from reproduce.declare.artifact import Artifact, Code, no_panels
 from reproduce.pages import contents, forest
 from reproduce.pages.page import page
 from reproduce.pages.tables import to_html
-from reproduce.report import figures
 from reproduce.runs import plan
 from reproduce.store import seal
 from reproduce.verdicts.scoreboard import Verdict
@@ -204,9 +203,7 @@ def shown(png: Path) -> Image.Image:
 def whole(png: Path, size: tuple[int, ...]) -> np.ndarray:
     """The picture in all its colours, in the size of the page."""
     with Image.open(png) as picture:
-        drawn = picture.height - int(picture.info.get(figures.STAMPED, 0))
-        above = picture.convert("RGB").crop((0, 0, picture.width, drawn))
-    return np.asarray(above.resize(size, Image.Resampling.LANCZOS), dtype=int)
+        return np.asarray(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS), dtype=int)
 
 
 @pytest.mark.parametrize("name", ["dynamic_init_fig3", "defedavg_fig6", "fedacs_fig6", "fiarse_fig3"])

@@ -6,12 +6,11 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from reproduce.report import around, captions, drawing, figures, looks, metrics
+from reproduce.report import drawing, figures, looks, metrics
 from reproduce.report.histories import load
 from reproduce.runs import plan
 
@@ -27,14 +26,14 @@ WIDE = ("fedacs/fig2", "fedacs/fig7", "fedagrac/fig2", "fiarse/fig3", "defedavg/
 
 
 def drawn(name: str, scale: str = "reduced", width: float = figures.FULL) -> Figure:
-    """The picture with its stamp, laid out."""
+    """The picture, laid out."""
     artifact = plan.artifact(name)
     experiments = [e for panel in artifact.panels(scale) for e in panel.experiments]
     histories = load(plan.sources(scale, name), scale, (), experiments)
     with figures.style(width):
         fig = drawing.draw(artifact, histories, metrics.cells(artifact, histories))
-        around.stamp(fig, " ".join(captions.caption(artifact, histories, fig)))
-        FigureCanvasAgg(fig).draw()
+        figures.lay_out(fig)
+        fig.draw_without_rendering()
     return fig
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from reproduce.declare.artifact import Artifact, Printed, Sheet
 from reproduce.declare.experiment import COLUMNS
 from reproduce.papers import artifacts
-from reproduce.report import captions, drawing, figures, looks
+from reproduce.report import around, drawing, figures, looks
 from reproduce.report import marks as paper
 from reproduce.report.histories import Histories
 
@@ -86,7 +86,7 @@ def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
     assert {line.get_markerfacecolor() for line in drawn.values()} == {"white"}
     assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", looks.FEDAVG.marker)
     assert axes[0, 0].get_legend_handles_labels()[1] == [paper.KEY]
-    assert captions.of_marks(made, fig) == "Open marks: the paper's numbers (Table I)."
+    assert around.of_marks(made, fig) == "Open marks: the paper's numbers (Table I)."
 
 
 DECLARED = [(a.id, each) for a in artifacts() if isinstance(a.draw, Sheet) for each in a.draw.printed]
@@ -103,7 +103,7 @@ def test_every_declared_source_has_marks_at_paper_scale(name: str, each: Printed
 
 @pytest.mark.parametrize("name", ["fedacs/fig2", "fedacs/sensitivity", "fedacs/fig6"])
 def test_captions_are_silent_where_nothing_of_the_paper_is_drawn(name: str) -> None:
-    assert captions.of_marks(artifact(name), Figure()) == ""
+    assert around.of_marks(artifact(name), Figure()) == ""
 
 
 def test_numbers_that_cannot_be_compared_are_not_drawn() -> None:

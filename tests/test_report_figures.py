@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from unplayed import Unplayed
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.report import around, captions, entries, figures
+from reproduce.report import around, entries, figures
 from reproduce.report.histories import Histories, Source
 
 HALF = 2.484138  # of the 95 % t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
@@ -106,7 +106,7 @@ class TestCurves:
         fig, ax = one()
         figures.curves(ax, runs(seeds=1), spread="band")
         assert not ax.collections
-        assert "interval" not in " ".join(captions.caption(artifact(), Histories(runs(seeds=1), "paper"), fig))
+        assert "interval" not in " ".join(around.caption(artifact(), Histories(runs(seeds=1), "paper"), fig))
         with pytest.raises(ValueError, match="err_style"):
             figures.curves(ax, runs(), spread="range")  # type: ignore[arg-type]
 
@@ -119,7 +119,7 @@ class TestCurves:
         assert list(line.get_xdata()) == list(range(7))
         assert (cross.get_xdata()[0], cross.get_marker()) == (6, "x")
         histories = Histories(frame, "paper")
-        assert "Cross: from here on a seed has no finite value." in captions.caption(artifact(), histories, fig)
+        assert "Cross: from here on a seed has no finite value." in around.caption(artifact(), histories, fig)
 
     def test_a_line_of_runs_that_end_at_their_target_ends_with_the_first_and_without_a_cross(self) -> None:
         fig, ax = one()
@@ -127,7 +127,7 @@ class TestCurves:
         figures.curves(ax, frame, spread="band")
         (line,) = ax.get_lines()
         assert list(line.get_xdata()) == list(range(10))
-        assert "Cross" not in " ".join(captions.caption(artifact(), Histories(frame, "paper"), fig))
+        assert "Cross" not in " ".join(around.caption(artifact(), Histories(frame, "paper"), fig))
         figures.curves(ax, frame, start=10, spread="band")
         assert (ax.get_lines()[1].get_label(), len(ax.get_lines()[1].get_xdata())) == ("FedAvg", 0)
 
@@ -146,44 +146,46 @@ class TestCurves:
         np.testing.assert_allclose(lines[0].get_ydata(), np.arange(1, 21) + (0 + 2) / 2)
         half = 2 * HALF_OF_TWO  # the seeds that are left are 0 and 2
         assert self.band(axes[0, 0], 0) == pytest.approx((2 - half, 21 + half))
-        said = captions.caption(artifact(), Histories(frame, "paper"), fig)
+        said = around.caption(artifact(), Histories(frame, "paper"), fig)
         assert "Means are without the seeds that diverged." in said
-        assert captions.diverged(fig) == ["CIFAR-10"]
+        assert around.diverged(fig) == ["CIFAR-10"]
 
     def test_nothing_is_drawn_where_all_seeds_diverged(self) -> None:
         fig, ax = one()
         figures.curves(ax, runs(("fedavg",)).assign(status="diverged"), spread="band")
         (line,) = ax.get_lines()
         assert (line.get_label(), len(line.get_xdata())) == ("FedAvg (diverged)", 0)
-        assert not captions.diverged(fig), "there is no mean"
+        assert not around.diverged(fig), "there is no mean"
 
 
-def test_what_stands_below_the_panels() -> None:
-    """From above: panels, what was not run, legend, stamp, whatever comes first; nothing outside the page."""
-    for turn in range(3):
+def test_what_stands_around_the_panels() -> None:
+    """From above: what is said, panels, legend, whatever comes first; nothing outside the page, and the panels keep
+    their height."""
+    heights, legend = set(), [around.legend]
+    said = [lambda f: around.absent(f, [("(d) CNN", "needs svhn"), ("(e) LR", "needs svhn")]),
+            lambda f: around.say(f, "W" * 8 + " a long line" * 60, first=True)]  # fmt: skip
+    for steps in ([], said, legend, [*said, *legend], [*legend, *said]):
         fig, axes = figures.sheet(1, 3)
-        before = fig.get_figheight()
         for ax in axes[0]:
             figures.curves(ax, runs(SEVEN), spread="band")
-        steps = [
-            lambda f=fig: around.legend(f),
-            lambda f=fig: around.stamp(f, "W" * 8 + " a long stamp" * 60),
-            lambda f=fig: around.absent(f, [("(d) CNN, equal", "needs svhn"), ("(e) LR", "needs svhn")]),
-            lambda f=fig: around.headline(f, "Paper scale"),
-        ]
-        for step in steps[turn:] + steps[:turn]:
-            step()
-        fig.draw_without_rendering()
-        assert len(fig.legends[0].get_texts()) == 7
-        boxes = {t.get_gid(): t.get_window_extent() for t in fig.texts}
-        legend, stamp, absent = fig.legends[0].get_window_extent(), boxes["stamp"], boxes["absent"]
-        panels = min(ax.get_tightbbox().y0 for ax in axes[0])
-        above = max(ax.get_tightbbox().y1 for ax in axes[0])
-        assert above <= boxes["headline"].y0 < boxes["headline"].y1 <= fig.bbox.y1
-        assert 0 <= stamp.y0 < stamp.y1 <= legend.y0 + 1 < legend.y1 <= absent.y0 + 1 < absent.y1 <= panels + 1
-        assert fig.get_figheight() > before
-        assert max(stamp.x1, absent.x1) <= fig.bbox.x1
-        assert around.texts(fig, "absent") == ["Not run, needs svhn: (d) CNN, equal; (e) LR."]
+        for step in steps:
+            step(fig)
+        figures.lay_out(fig)
+        heights.add(round(axes[0, 0].get_window_extent().height / fig.dpi, 1))
+        below, above = fig.bbox.y0, fig.bbox.y1
+        if fig.legends:
+            box = fig.legends[0].get_window_extent()
+            assert len(fig.legends[0].get_texts()) == 7
+            assert below <= box.y0
+            below = box.y1
+        if fig.texts:
+            assert fig.get_suptitle().endswith(" line\nNot run, needs svhn: (d) CNN; (e) LR.")
+            box = fig.texts[0].get_window_extent()
+            assert max(box.x1 / fig.bbox.x1, box.y1 / above) <= 1
+            above = box.y0
+        boxes = [ax.get_tightbbox() for ax in axes[0]]
+        assert below <= min(box.y0 for box in boxes) < max(box.y1 for box in boxes) <= above
+    assert len(heights) == 1, heights
 
 
 def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
@@ -226,29 +228,14 @@ def test_render_writes_equal_files_with_embedded_fonts(tmp_path: Path) -> None:
     assert width == 7.0 * 200
 
 
-def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The picture to include has the scale; the one to look at has the caption, too, and where the results are from."""
-    saved: dict[str, list[str]] = {}
-    save = Figure.savefig
-
-    def watched(fig: Figure, file: BinaryIO, **options: Any) -> None:
-        seen = [t.get_text().replace("\n", " ") for t in fig.texts if t.get_visible()]
-        saved[options["format"]] = seen
-        save(fig, file, **options)
-
-    monkeypatch.setattr(Figure, "savefig", watched)
+def test_the_caption_is_beside_the_picture_and_not_in_it(tmp_path: Path) -> None:
     made = artifact(stamp="Bands: 5 % & more.", notes=("A remark.",))
-    files = render(made, "reduced", tmp_path, NO_RESULTS)
-    whole = "Lines: mean over seeds; bands: its 95 % t-interval. Bands: 5 % & more."
-    assert saved["pdf"] == ["Not run: c.", "Reduced scale, the same as at paper scale"]
-    assert saved["png"][:2] == saved["pdf"]
-    assert saved["png"][2] == whole
-    text, tex = (file.read_text() for file in files[3:])
+    text, tex = (file.read_text() for file in render(made, "reduced", tmp_path, NO_RESULTS)[3:])
     caption, *notes = text.splitlines()
+    whole = "Lines: mean over seeds; bands: its 95 % t-interval. Bands: 5 % & more."
     assert caption == f"A figure. Reduced scale; the same as at paper scale. {whole}"
     assert r"Bands: 5 \% \& more." in tex
-    said = ["A remark.", "Not run: c.", "The paper prints no numbers for this figure."]
-    assert notes == said
+    assert notes == ["A remark.", "Not run: c.", "The paper prints no numbers for this figure."]
 
 
 def test_the_text_names_the_commits() -> None:

@@ -19,8 +19,7 @@ from reproduce.report.render import cells_csv, check, lacking, make
 from reproduce.runs import plan, results
 from reproduce.runs.job import train_job
 from reproduce.verdicts import scope
-from reproduce.verdicts.checks import form_of, listed, parts, uses
-from reproduce.verdicts.claims import claims_files
+from reproduce.verdicts.claims import claims_files, form_of, listed, parts, uses
 from reproduce.verdicts.observations import read_cells
 
 FILES = {file.paper: file for file in claims_files()}

@@ -125,5 +125,6 @@ def _draw(output: Path, counts: Any, about: dict[str, Any]) -> None:
     which = f"{about['panel']}, {about['scale']} scale, {seed}; {data}; checksum {about['checksum'][:12]}"
     with figures.style():
         picture = partition.draw(counts, f"{about['data']}: {about['partition']}")
-        around.stamp(picture, which)
+        around.say(picture, which)
+        figures.lay_out(picture)
         files.write(output, partial(picture.savefig, format=output.suffix[1:]))

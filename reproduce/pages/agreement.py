@@ -204,6 +204,7 @@ SAID = {True: "what the paper proposes", False: "what it is compared with"}
 def figure(scale: str) -> Figure:
     """Ours over printed, a panel for each paper and unit; the grey band is what counts as agreement."""
     from reproduce.pages.short import about
+    from reproduce.report import around
     from reproduce.report.figures import sheet, style
 
     found = numbers(scale)
@@ -220,8 +221,7 @@ def figure(scale: str) -> Figure:
             _panel(ax, mine, unit)
             name = textwrap.fill(about(paper).name + APART[2] * others, 24)
             ax.set_title(f"{name}\n{100 * mine['agrees'].mean():.0f} % of {len(mine)} agree", fontsize="medium")
-        handles, names = axes.flat[0].get_legend_handles_labels()
-        fig.legend(handles, names, loc="outside lower center", ncols=2)
+        around.legend(fig)
     return fig
 
 

@@ -22,7 +22,6 @@ from reproduce.pages.origin import CITED, Origin, origin
 from reproduce.pages.short import About, about, short
 from reproduce.pages.tables import to_html
 from reproduce.papers.coverage import Coverage, coverage
-from reproduce.report import figures
 from reproduce.runs import plan
 from reproduce.store import reading
 from reproduce.verdicts import words
@@ -199,13 +198,12 @@ def item(
 
 
 def small(file: Path) -> bytes:
-    """A picture as WebP, small enough for a page with all of them. Without its stamp, which is there as text."""
+    """A picture as WebP, small enough for a page with all of them."""
     from PIL import Image
 
     with Image.open(regular(file)) as picture:
-        drawn = picture.height - int(picture.info.get(figures.STAMPED, 0))
-        size = round(SHRUNK * picture.width), round(SHRUNK * drawn)
-        shrunk = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS, box=(0, 0, picture.width, drawn))
+        size = round(SHRUNK * picture.width), round(SHRUNK * picture.height)
+        shrunk = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     packed = io.BytesIO()
     shrunk.save(packed, "WEBP", method=6, quality=83)  # at 80 faint bands turn grey
     return packed.getvalue()

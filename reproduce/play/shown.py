@@ -13,7 +13,7 @@ from reproduce.play import across
 from reproduce.play.match import TUNING_SEEDS, Match
 from reproduce.play.scores import BY_CLIENT, summary
 from reproduce.play.written import number, span
-from reproduce.report import around, captions, figures
+from reproduce.report import around, figures
 from reproduce.report.entries import scale_line
 from reproduce.text import counted, named_seeds
 from reproduce.text import markdown as grid
@@ -121,7 +121,8 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
     files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
     with figures.style():
         if drawn := drawing(match, frame):
-            figures.save(drawn, output, stamp_text(match, drawn))
+            around.say(drawn, headline(match, drawn))
+            figures.save(drawn, output)
             found += [".png", ".pdf"]
     return found
 
@@ -135,11 +136,11 @@ def drawing(match: Match, frame: pd.DataFrame) -> Figure | None:
     return across.heat(summary(frame))
 
 
-def stamp_text(match: Match, drawn: Figure) -> str:
-    """What stands under a picture: scale, stand-ins, seeds, and what bands are."""
+def headline(match: Match, drawn: Figure) -> str:
+    """What stands above a picture: scale, stand-ins, seeds, and what bands are."""
     said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
     seeds = f"{counted(len(match.seeds), 'seed').capitalize()}."
-    return " ".join([scale_line(match.benchmarks[0].scale, said), seeds, *captions.marks(drawn)])
+    return " ".join([scale_line(match.benchmarks[0].scale, said), seeds, *around.marks(drawn)])
 
 
 def _curves(match: Match) -> Figure:

@@ -1,7 +1,7 @@
-"""What stands around the panels of a figure: lines of text, its legend, titles that fit, labels of the outer axes.
+"""What stands around the panels of a figure, and what is said of it.
 
-The figure grows by what is put above or below its panels, which keep their size. From above: headline, panels, absent,
-legend, stamp.
+In the figure: lines of text above, one legend below, titles that fit, labels of the outer axes; `figures.lay_out` finds
+them room. Beside it: a short caption, and a note with all the rest.
 """
 
 from __future__ import annotations
@@ -11,58 +11,51 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from reproduce.declare.artifact import Artifact, Sheet, function
+from reproduce.report import entries, figures
+from reproduce.report.entries import commits
 from reproduce.report.looks import DARK, TEXT
+from reproduce.report.names import pretty
+from reproduce.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from reproduce.report.histories import Histories
+
 
 def absent(fig: Figure, reasons: Sequence[tuple[str, str]]) -> None:
-    """A line of text below the panels for those that were not run: (title, reason) each. That there are no results is
-    no reason."""
+    """A line of text for those that were not run: (title, reason) each. That there are no results is no reason."""
     if reasons:
         together: dict[str, list[str]] = {}
         for title, why in reasons:
             together.setdefault("" if why.startswith("no results yet") else f", {why}", []).append(title)
-        below(fig, " ".join(f"Not run{why}: {'; '.join(titles)}." for why, titles in together.items()))
+        say(fig, " ".join(f"Not run{why}: {'; '.join(titles)}." for why, titles in together.items()))
 
 
-def below(fig: Figure, text: str) -> None:
-    """A line of text below the panels, behind what stands there already."""
-    for before in [other for other in fig.texts if other.get_gid() == "absent"]:
-        text = f"{' '.join(before.get_text().split())} {text}"
-        before.remove()
-    _beside(fig, "absent", text, 7.0, 0.125, "#606060")
-
-
-def headline(fig: Figure, text: str) -> None:
-    """A line above the panels."""
-    _beside(fig, "headline", text, TEXT, 0.112, DARK)
-
-
-def stamp(fig: Figure, text: str) -> None:
-    """Small text at the very bottom."""
-    _beside(fig, "stamp", text, TEXT, 0.112, "#505050")
+def say(fig: Figure, text: str, first: bool = False) -> None:
+    """A line of text above the panels, behind those that stand there, or before them."""
+    there = list(filter(None, [fig.get_suptitle()]))
+    look: dict[str, Any] = {"x": 0.01, "ha": "left", "fontsize": TEXT, "color": DARK, "wrap": True}
+    # What is said of files may have a dollar sign.
+    fig.suptitle("\n".join([text, *there] if first else [*there, text]), **look, parse_math=False)
 
 
 def legend(fig: Figure) -> None:
-    """One legend below all panels, every label once, as many columns as the width holds."""
-    entries: dict[str, Any] = {}
+    """One legend below all panels, every label once, as few lines as the width holds."""
+    found: dict[str, Any] = {}
     for ax in fig.axes:
         for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(text, handle)
-    if entries:
-        width = fig.get_figwidth()
-        small: dict[str, Any] = {"fontsize": TEXT, "handlelength": 2.6, "columnspacing": 1.0} if width < 4 else {}
-        each = width / 2 if len(entries) > 4 else width
-        names = [wrap(text, each - 0.45) for text in entries]
-        widest = max(len(line) for text in names for line in text.split("\n"))
-        fits = max(1, int(width / (0.05 * widest + 0.42 if small else 0.055 * widest + 0.55)))
-        ncols = -(-len(names) // -(-len(names) // fits))  # rows of equal length
-        fig.legend(entries.values(), names, loc="lower center", ncols=ncols, borderaxespad=0.1, **small)
-        lines = -(-len(names) // ncols) + max(sum(text.count("\n") for text in names[i::ncols]) for i in range(ncols))
-        _reserve(fig, "legend", lines * 0.155 + 0.1)
+            found.setdefault(text, handle)
+    width, count = fig.get_figwidth(), len(found)
+    small: dict[str, Any] = {"fontsize": TEXT, "handlelength": 2.6, "columnspacing": 1.0} if width < 4 else {}
+    names = [wrap(text, (width / 2 if count > 4 else width) - 0.45) for text in found]
+    for lines in range(1, count + 1):
+        made = fig.legend(found.values(), names, loc="outside lower center", ncols=-(-count // lines), **small)
+        if made.get_window_extent().width <= fig.bbox.width or lines == count:
+            break
+        made.remove()
 
 
 def titles(fig: Figure, spans: Mapping[Axes, int]) -> None:
@@ -106,35 +99,93 @@ def wrap(text: str, inches: float) -> str:
     return "\n".join(textwrap.fill(line, most, break_on_hyphens=False) for line in text.split("\n"))
 
 
-def texts(fig: Figure, gid: str) -> list[str]:
-    """What stands in the figure's texts of that name."""
-    return [text.get_text() for text in fig.texts if text.get_gid() == gid]
+MARKS = {
+    "dots": "Dots: mean over seeds, with its 95 % t-interval; small dots: seeds.",
+    "diverged": "Cross: from here on a seed has no finite value.",
+}
+"""Name (gid) of a mark -> what the caption says of it."""
+LINES = {"band": "bands", "bars": "bars", "end": "bars at the end"}
+"""Of lines: what shows their interval."""
 
 
-def _beside(fig: Figure, name: str, text: str, size: float, line: float, color: str) -> None:
-    """A text of the whole width above or below the panels."""
-    wrapped = wrap(text, fig.get_figwidth() * 6.9 / size).split("\n")
-    look: dict[str, Any] = {"fontsize": size, "color": color, "va": "bottom", "linespacing": 1.15, "gid": name}
-    look["parse_math"] = False  # what is said of files may have a dollar sign
-    fig.text(0.01, 0, "\n".join(wrapped), **look)
-    _reserve(fig, name, len(wrapped) * line + 0.06)
+def headline(artifact: Artifact, histories: Histories, fig: Figure) -> str:
+    """The first line inside a figure: scale, stand-ins, seeds, and how much of it was run (the figure's label)."""
+    same = histories.scale != "paper" and entries.comparable(artifact, histories.scale)
+    scale = f"{histories.scale.capitalize()} scale{', the same as at paper scale' if same else ''}"
+    stands = "; ".join(entries.short(histories.substitutes))
+    seeds = seeds_of(histories) if histories.seeds else ""
+    return "; ".join(filter(None, [f"{scale}{': ' * bool(stands)}{stands}", seeds, str(fig.get_label())]))
 
 
-def _reserve(fig: Figure, name: str, inches: float) -> None:
-    """Reserve `inches` for the part of that name."""
-    engine: Any = fig.get_layout_engine()
-    parts: dict[str, float] = getattr(fig, "_reserved", {})
-    total = fig.get_figheight() + inches - parts.get(name, 0.0)
-    parts = {**parts, name: inches}
-    fig._reserved = parts  # type: ignore[attr-defined]
-    above = parts.get("headline", 0.0)
-    below = sum(parts.values()) - above
-    fig.set_figheight(total)
-    at = {"stamp": 0.03, "legend": parts.get("stamp", 0.0), "headline": total - above + 0.04}
-    at["absent"] = at["legend"] + parts.get("legend", 0.0) + 0.02
-    for text in fig.texts:
-        if text.get_gid() in at:
-            text.set_y(at[str(text.get_gid())] / total)
-    for box in fig.legends:
-        box.set_bbox_to_anchor((0.0, at["legend"] / total, 1.0, 1.0), transform=fig.transFigure)
-    engine.set(rect=(0, below / total, 1, 1 - (above + below) / total))
+def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
+    """The sentences of a caption behind the title: scale and stand-ins, seeds, marks, the paper's numbers. Where
+    nothing is drawn, the first of them."""
+    comparable = entries.comparable(artifact, histories.scale)
+    scale = entries.scale_line(histories.scale, entries.short(histories.substitutes), comparable)
+    if not any(ax.get_visible() for ax in fig.axes):
+        return [scale]
+    remark = artifact.stamp if isinstance(artifact.stamp, str) else function(artifact.paper, artifact.stamp)(histories)
+    seeds = f"{seeds_of(histories)}." if histories.seeds else ""
+    fewer = "Means are without the seeds that diverged." if diverged(fig) else ""
+    return [s for s in (scale, seeds, *marks(fig), fewer, remark, of_marks(artifact, fig)) if s]
+
+
+def marks(fig: Figure) -> list[str]:
+    """What the lines and dots of a figure are, a sentence each."""
+    drawn = {mark.get_gid() for ax in fig.axes for mark in (*ax.lines, *ax.collections)}
+    spreads = " or ".join(text for gid, text in LINES.items() if gid in drawn)
+    lines = [f"{spreads}: its 95 % t-interval"] * bool(spreads) + ["thin lines: seeds"] * ("seeds" in drawn)
+    said = [f"Lines: mean over seeds; {'; '.join(lines)}."] * bool(lines)
+    return said + [text for gid, text in MARKS.items() if gid in drawn]
+
+
+def title(artifact: Artifact, fig: Figure) -> str:
+    """The beginning of a caption; of a figure that was run in part it says how much is there."""
+    return f"{artifact.title.rstrip('.')}{f' ({fig.get_label()})' if fig.get_label() else ''}."
+
+
+def note(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
+    """What a caption has no room for, a line each: settings, remarks, which means lack seeds, what was not run, and
+    where the results are from."""
+    panels = diverged(fig)
+    without = f"Means without the seeds that diverged: {'; '.join(panels)}." if any(panels) else ""
+    printed = artifact.name.startswith("fig") and not (isinstance(artifact.draw, Sheet) and artifact.draw.printed)
+    none = "The paper prints no numbers for this figure." if printed else ""
+    settings = entries.settings(histories.substitutes)
+    _, *lines = fig.get_suptitle().split("\n")  # below the headline
+    return [s for s in (*settings, *artifact.notes, without, *lines, none, commits(histories)) if s]
+
+
+def seeds_of(histories: Histories, series: str = "", names: Mapping[str, str] | None = None) -> str:
+    """How many seeds the experiments have, in words; with the one of the `series` that has fewer than all others."""
+    low, high = histories.seeds_each
+    if low == high or series not in histories.frame:
+        return f"{low} to {high} seeds" if low != high else counted(high, "seed")
+    each = histories.frame.groupby(series)["seed"].nunique()
+    fewer = [f"{count} of {pretty(name, names)}" for name, count in each.items() if count < high]
+    one = len(fewer) == 1 and set(each) == {low, high}
+    return f"{high} seeds, {fewer[0]}" if one else f"{low} to {high} seeds"
+
+
+def diverged(fig: Figure) -> list[str]:
+    """The titles of the panels with means that lack seeds; the legend, which has every label once, cannot say it."""
+    found = {}
+    for ax in fig.axes:
+        curves = [figures.DIVERGED.search(str(line.get_label())) for line in ax.lines]
+        if any(f and f[1] for f in curves) or any(text.get_text().endswith(entries.PARTIAL) for text in ax.texts):
+            found[" ".join((ax.get_title("left") or ax.get_title()).split())] = True
+    return list(found)
+
+
+def of_marks(artifact: Artifact, fig: Figure) -> str:
+    """What the caption says of the paper's numbers; "" for a figure without any."""
+    if not isinstance(artifact.draw, Sheet):
+        return ""
+    lines = [line for ax in fig.axes for line in ax.get_lines() if line.get_gid() == "printed"]
+    bars = [line for line in lines if line.get_linestyle() != "None"]
+    sources = " and ".join(dict.fromkeys(each.source for each in artifact.draw.printed))
+    ours = any(line.get_gid() == "ours" for ax in fig.axes for line in ax.get_lines())
+    for marks, word in ((bars, "Double bars: the paper's numbers"), (lines, "Open marks: the paper's numbers")):
+        if marks:
+            return "Filled marks: our first hits, of raw curves. " * ours + f"{word} ({sources})."
+    return ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet, function
-from reproduce.report import around, captions, entries, figures, marks, metrics
+from reproduce.report import around, entries, figures, marks, metrics
 from reproduce.report.names import pretty
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figur
         assert artifact.draw is not None
         fig = function(artifact.paper, artifact.draw)(histories, cells)
         around.titles(fig, {})
-    around.headline(fig, captions.headline(artifact, histories, fig))
+    around.say(fig, around.headline(artifact, histories, fig), first=True)
     return fig
 
 
@@ -75,7 +75,7 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     for block, place in zip(blocks, drawn, strict=False):
         title = place.title
         if title and histories.seeds_each[0] < histories.seeds_each[1]:
-            seeds = captions.seeds_of(place.here, picture.series, artifact.names)
+            seeds = around.seeds_of(place.here, picture.series, artifact.names)
             title = f"{title}, {seeds}".replace(" seed", "\xa0seed")
         block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
         more = _fill(block, picture, artifact, place.here, place.labels, cells)

@@ -1,9 +1,8 @@
 """Figures for print: one style, and intervals over seeds. Looks are in `report.looks`.
 
 A picture makes its axes with `sheet`, fills them with `curves`, or with `dots` or a `heatmap` of `report.categories`,
-and ends with the `absent` and `legend` of `report.around`; `save` writes it, the PDF as it is and the PNG with the
-`stamp`. Sizes are in inches. All of it follows the width that `style` was given: in a column there are fewer axes
-beside each other, and letters keep their size.
+and ends with the `legend` of `report.around`; `save` writes it. Sizes are in inches. All of it follows the width that
+`style` was given: in a column there are fewer axes beside each other, and letters keep their size.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from reproduce import files
-from reproduce.report import around, looks
+from reproduce.report import looks
 from reproduce.report.intervals import t_interval
 from reproduce.report.looks import GREY, Look
 from reproduce.report.names import pretty
@@ -33,7 +33,8 @@ FULL = 7.0
 LEAST = 1.4
 """The width below which axes do not stand beside each other."""
 MANY, FEW = 3, 4
-STAMPED = "Stamp"
+PAD = 0.04
+"""Around axes, a legend and a text, in inches."""
 DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
 """What `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -113,7 +114,7 @@ def _figure(width: float, height: float) -> Figure:
 
     fig = Figure(figsize=(min(width, page()), height), layout="constrained")
     engine: Any = fig.get_layout_engine()
-    engine.set(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.04)
+    engine.set(w_pad=PAD, h_pad=PAD, wspace=0.03, hspace=0.04)
     return fig
 
 
@@ -289,37 +290,31 @@ def named(ax: Axes, places: Mapping[str, tuple[float, str]]) -> None:
         ax.annotate(text, (1.0, at[text]), (1.05, middle), **look)
 
 
-def save(fig: Figure, path: Path, text: str = "") -> list[Path]:
-    """Write `path`.pdf (TrueType fonts embedded) and, with `text` as its stamp, `path`.png (200 dpi), without dates, so
-    that equal figures give equal files; returns both paths. `path` has no ending. The PNG says in its field `STAMPED`
-    how many of its lowest pixels are the stamp, which the PDF leaves out."""
+def save(fig: Figure, path: Path) -> list[Path]:
+    """Write `path`.pdf (TrueType fonts embedded) and `path`.png (200 dpi), without dates, so that equal figures give
+    equal files; returns both paths. `path` has no ending."""
+    written = []
+    with style():
+        lay_out(fig)
+        for kind, empty in (("pdf", ("CreationDate", "Creator", "Producer")), ("png", ("Software",))):
+            about: dict[str, None] = dict.fromkeys(empty)
+            save = partial(fig.savefig, format=kind, metadata=about)
+            written.append(files.write(path.with_name(f"{path.name}.{kind}"), save))
+    return written
+
+
+def lay_out(fig: Figure) -> None:
+    """Find the places of all parts, beside which the panels keep their height, once: each file that is written would
+    else find them again. They are rounded, since their last digits follow from addresses in memory."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.transforms import Bbox
 
     FigureCanvasAgg(fig)
-    pdf, png = (path.with_name(path.name + ending) for ending in (".pdf", ".png"))
-    with style():
-        width, before = fig.get_size_inches()
-        if text:
-            around.stamp(fig, text)
-        stamp = fig.get_figheight() - before
-        _lay_out(fig)
-        about = {"Software": None, STAMPED: str(round(stamp * RC["savefig.dpi"]))}
-        files.write(png, lambda file: fig.savefig(file, format="png", metadata=about))
-        for line in fig.texts:
-            line.set_visible(line.get_gid() != "stamp")
-        above = Bbox.from_bounds(0, stamp, width, before)
-        undated = {"CreationDate": None, "Creator": None, "Producer": None}
-        files.write(pdf, lambda file: fig.savefig(file, format="pdf", metadata=undated, bbox_inches=above))
-    return [pdf, png]
-
-
-def _lay_out(fig: Figure) -> None:
-    """Find the places of all parts once: each file that is written would else find them again, in two passes. They are
-    rounded, since their last digits follow from addresses in memory."""
+    fig.set_dpi(RC["savefig.dpi"])
+    around = [*fig.legends, *fig.texts]
+    more = sum(part.get_window_extent().height / fig.dpi + 2 * PAD for part in around)
+    fig.set_figheight(fig.get_figheight() + more)
     engine = fig.get_layout_engine()
     assert engine is not None
-    fig.set_dpi(RC["savefig.dpi"])
     engine.execute(fig)
     fig.set_layout_engine(None)
     for ax in fig.axes:

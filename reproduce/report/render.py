@@ -55,7 +55,7 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
 
         results/<scale>/cells/<paper>_<name>.csv             per-seed cells: sorted, full precision
         tables/<scale>/<paper>_<name>.{md,csv,tex,ours.tex}  or
-        figures/<scale>/<paper>_<name>.{pdf,png,txt,tex}     picture, picture with a stamp, caption and notes, caption
+        figures/<scale>/<paper>_<name>.{pdf,png,txt,tex}     picture, the same, caption and notes, caption
         figures/<scale>/<paper>_<name>-<width>in.{...}       the same of another width, in inches, and nothing else
 
     Raises UserError where some results are missing without which the artifact cannot be made; ValueError for cells
@@ -140,14 +140,14 @@ def cells_csv(artifact: Artifact, cells: pd.DataFrame) -> str:
 
 
 def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, width: float) -> list[Path]:
-    from reproduce.report import captions, drawing, figures
+    from reproduce.report import around, drawing, figures
 
     with figures.style(width or figures.FULL):
         fig = drawing.draw(artifact, histories, cells)
-        title, sentences = captions.title(artifact, fig), captions.caption(artifact, histories, fig)
-        written = figures.save(fig, stem, " ".join(sentences[1:]))
+        title, sentences = around.title(artifact, fig), around.caption(artifact, histories, fig)
+        written = figures.save(fig, stem)
     text = " ".join([title, *sentences])
-    notes = "".join(f"{line}\n" for line in captions.note(artifact, histories, fig))
+    notes = "".join(f"{line}\n" for line in around.note(artifact, histories, fig))
     texts = {".txt": f"{text}\n{notes}", ".tex": f"{tex(text)}\n"}
     return written + [files.write_text(stem.with_name(stem.name + k), v) for k, v in texts.items()]
 

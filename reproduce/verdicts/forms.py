@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.report.names import canonical
-from reproduce.verdicts.checks import Check, bound, form_of, listed, operand_values, statement
-from reproduce.verdicts.claims import Metric
+from reproduce.verdicts.claims import Check, Metric, bound, form_of, listed, operand_values, statement
 from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit
 from reproduce.verdicts.observations import (
     ENDS,

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.report.names import canonical
-from reproduce.verdicts.checks import listed, operand_values
-from reproduce.verdicts.claims import Metric
+from reproduce.verdicts.claims import Metric, listed, operand_values
 
 if TYPE_CHECKING:
     import pandas as pd

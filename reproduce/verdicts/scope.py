@@ -9,7 +9,7 @@ from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.problem import Quadratic
 from reproduce.report.names import canonical
-from reproduce.verdicts.checks import Check, listed, named_values, parts
+from reproduce.verdicts.claims import Check, listed, named_values, parts
 from reproduce.verdicts.observations import ENDS, matches
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from reproduce.report.histories import one_split
 from reproduce.report.names import canonical
 from reproduce.store import reading
 from reproduce.verdicts import scope
-from reproduce.verdicts.checks import Check, listed
-from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
+from reproduce.verdicts.claims import PRINTED, Check, Claim, ClaimsFile, claims_files, listed
 from reproduce.verdicts.judging import Unit
 from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS, STAND_IN

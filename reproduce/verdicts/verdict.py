@@ -13,8 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from reproduce.text import counted as number_of
-from reproduce.verdicts.checks import Check, form_of, parts, quantifier, quantity
-from reproduce.verdicts.claims import Metric
+from reproduce.verdicts.claims import Check, Metric, form_of, parts, quantifier, quantity
 from reproduce.verdicts.forms import Evidence, evidence, units_of
 from reproduce.verdicts.judging import INF, Judgement, Part, Region, Unit, counts, decide, level_at, shown
 from reproduce.verdicts.observations import NotRun, average

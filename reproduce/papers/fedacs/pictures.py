@@ -230,7 +230,7 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
     if not sets:
         axes[0].set_axis_off()
-        around.below(
+        around.say(
             fig, "Of the data sets nothing was run; the readings of the decaying rate of Fig. 4 are in the cells."
         )
     for ax, (kind, (mine, lines)) in zip(axes, sets.items(), strict=False):
@@ -238,7 +238,7 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         counts = sorted({*mine.groupby("choice")["seed"].nunique()})
         ax.set_title(f"{kind}, {' or '.join(map(str, counts))} seeds", loc="right")
     if alike:
-        around.below(fig, f"Not told apart from the default. {' '.join(alike)}")
+        around.say(fig, f"Not told apart from the default. {' '.join(alike)}")
     around.legend(fig)
     return fig
 
