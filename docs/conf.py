@@ -166,7 +166,7 @@ def _listed(values: Iterable[str]) -> str:
 def gallery(scale: str, folder: Path) -> str:
     """The figures of a scale, small. An artifact's leads to its place on the report page, another one is just shown."""
     from reproduce import papers
-    from reproduce.pages.contents import label, small
+    from reproduce.pages.page import label, small
     from reproduce.pages.short import about
 
     made = {f"{a.paper}_{a.name}": a for a in papers.artifacts()}

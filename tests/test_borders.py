@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from table_cells import whole
 
-from reproduce.pages.tables import to_html
+from reproduce.pages.html import to_html
 from reproduce.report import around, entries, figures, formats
 from reproduce.report.entries import OURS, PAPER, Text
 from reproduce.report.latex import latex, tex

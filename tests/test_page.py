@@ -15,9 +15,8 @@ from PIL import Image
 
 from reproduce import papers
 from reproduce.declare.artifact import Artifact, Code, no_panels
-from reproduce.pages import contents, forest
-from reproduce.pages.page import page
-from reproduce.pages.tables import to_html
+from reproduce.pages.html import forest, to_html
+from reproduce.pages.page import page, small
 from reproduce.runs import plan
 from reproduce.store import seal
 from reproduce.verdicts.scoreboard import Verdict
@@ -197,7 +196,7 @@ def test_a_claim_about_nothing_is_not_lost() -> None:
 
 def shown(png: Path) -> Image.Image:
     """The picture as it is on the page."""
-    return Image.open(io.BytesIO(contents.small(png))).convert("RGB")
+    return Image.open(io.BytesIO(small(png))).convert("RGB")
 
 
 def whole(png: Path, size: tuple[int, ...]) -> np.ndarray:
@@ -222,23 +221,23 @@ def places(svg: str, kind: str) -> list[float]:
 
 
 def test_the_drawing_of_an_effect_puts_numbers_in_their_order() -> None:
-    svg = forest.forest(lead(2.25), lead(4.0, low=4.0, high=4.0))
+    svg = forest(lead(2.25), lead(4.0, low=4.0, high=4.0))
     (bound,), (ours,), (theirs,) = places(svg, "bound"), places(svg, "ours"), places(svg, "theirs")
     low, *_, high = sorted(places(svg, "ci"))
     assert bound < low < ours < high < theirs
     assert places(svg, "zone") == [bound]
     assert 'role="img"' in svg
     assert "lead 2.25 points (1.5 to 3), 5 seeds; required: at least 1 points; paper: 4 points" in svg
-    alone = forest.forest(lead(2.0, low=None, high=None, n=1))
+    alone = forest(lead(2.0, low=None, high=None, n=1))
     assert not places(alone, "ci")
     assert "no interval" in alone
-    assert not places(forest.forest(lead(2.0), lead(4.0, what="ratio", unit="")), "theirs"), "another kind of number"
+    assert not places(forest(lead(2.0), lead(4.0, what="ratio", unit="")), "theirs"), "another kind of number"
 
 
 def test_ratios_are_drawn_in_logarithms() -> None:
-    svg = forest.forest(lead(2.0, what="ratio", unit="", low=1.0, high=4.0, region=(1.0, np.inf)))
+    svg = forest(lead(2.0, what="ratio", unit="", low=1.0, high=4.0, region=(1.0, np.inf)))
     low, high, ours = min(places(svg, "ci")), max(places(svg, "ci")), places(svg, "ours")[0]
     assert ours == pytest.approx((low + high) / 2, abs=0.2)
-    unbounded = forest.forest(lead(2.0, low=-np.inf, high=3.0))
+    unbounded = forest(lead(2.0, low=-np.inf, high=3.0))
     assert "<path" in unbounded
-    assert "nan" not in unbounded + forest.forest(lead(0.0, low=0.0, high=0.0, region=(0.0, 0.0)))
+    assert "nan" not in unbounded + forest(lead(0.0, low=0.0, high=0.0, region=(0.0, 0.0)))

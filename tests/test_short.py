@@ -10,7 +10,7 @@ import pytest
 
 from reproduce.errors import UserError
 from reproduce.pages import short
-from reproduce.pages.origin import citing
+from reproduce.pages.page import citing
 from reproduce.papers import PAPERS
 from reproduce.runs import plan
 from reproduce.verdicts.scoreboard import Verdict

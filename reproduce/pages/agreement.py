@@ -1,23 +1,34 @@
 """Our numbers against the printed ones, over all tables of a scale: how many agree, beside what chance would give.
 
 Read from the rendered tables (`tables/<scale>/*.csv`). Settings, sizes of networks, costs of a machine and ratios of
-other rows are no results and are left out.
+other rows are no results and are left out. Of tables that agree no better than by chance, the curves are read in other
+ways, too (`Reading`), or by another window of the cells.
 """
 
 from __future__ import annotations
 
+import io
 import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from reproduce import papers as home
+from reproduce.declare.artifact import Measure, Window
 from reproduce.errors import UserError
+from reproduce.pages.quotes import stored
+from reproduce.pages.short import about
 from reproduce.papers import PAPERS, artifacts, proposed
+from reproduce.report import around, formats, metrics, render, tables
+from reproduce.report.figures import sheet, style
+from reproduce.report.metrics import Reading, read_as
 from reproduce.text import markdown
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -40,8 +51,6 @@ def numbers(scale: str, tables: Path = Path("tables")) -> pd.DataFrame:
 
     UserError if nothing is rendered at the scale.
     """
-    import pandas as pd
-
     files = [(paper, file) for paper in PAPERS for file in sorted((tables / scale).glob(f"{paper}_table*.csv"))]
     read = [(paper, file.stem, pd.read_csv(file, keep_default_na=False, dtype=str)) for paper, file in files]
     there = [(paper, stem.removeprefix(f"{paper}_"), table) for paper, stem, table in read if len(table)]
@@ -53,8 +62,6 @@ def numbers(scale: str, tables: Path = Path("tables")) -> pd.DataFrame:
 
 def of(paper: str, table: str, rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers of one table, from the rows of its CSV as text."""
-    import pandas as pd
-
     ours, printed = (pd.to_numeric(rows[name], errors="coerce") for name in ("mean", "paper"))
     series = next((a.series for a in artifacts() if a.id == f"{paper}/{table}"), "algorithm")
     rest = [str(c) for c in rows.columns if c not in (*NUMBERS, series)]
@@ -159,8 +166,6 @@ def counts(scale: str, tables: Path = Path("tables"), papers: bool = False) -> l
 @cache
 def _printed() -> dict[tuple[str, str], int]:
     """(paper, table) -> how many results it prints."""
-    import pandas as pd
-
     files = [
         (paper, file)
         for paper in PAPERS
@@ -203,10 +208,6 @@ SAID = {True: "what the paper proposes", False: "what it is compared with"}
 
 def figure(scale: str) -> Figure:
     """Ours over printed, a panel for each paper and unit; the grey band is what counts as agreement."""
-    from reproduce.pages.short import about
-    from reproduce.report import around
-    from reproduce.report.figures import sheet, style
-
     found = numbers(scale)
     found = found[found["ours"].notna()]
     apart = ((found["paper"] == APART[0]) & found["table"].isin(APART[1])).rename("apart")
@@ -256,3 +257,69 @@ def _ends(mine: pd.DataFrame, unit: str) -> tuple[float, float]:
 def _band(ends: tuple[float, float], unit: str) -> tuple[list[float], list[float]]:
     low = [e - POINTS if unit == "%" else e * (1 - SHARE) for e in ends]
     return low, [e + POINTS if unit == "%" else e * (1 + SHARE) for e in ends]
+
+
+# --- tables that agree no better than by chance: what else was tried, and how near that comes ---
+
+READINGS = {
+    "the best evaluation": Reading(best=True),
+    "the last evaluation": Reading(tail=1),
+    "the mean of the last ten": Reading(tail=10),
+    "first hit of the raw curve": Reading(hit=1),
+    "first hit of the mean of five evaluations": Reading(hit=5),
+    "first hit of the mean curve": Reading(pooled=True),
+}
+WINDOWS = [(first, first + length - 1) for first in (0, 1, 6, 11) for length in (5, 10)]
+"""Rounds of a session that an accuracy after a transition may be the mean of; 0 is the end of the session before."""
+
+
+@cache
+def unexplained() -> list[tuple[str, str]]:
+    """(paper, table) at paper scale of those that do not agree more often than 97.5 % of deals do."""
+    found = numbers("paper")
+    groups = found[found["ours"].notna()].groupby(["paper", "table"], sort=False)
+    return [name for name, mine in groups if mine["agrees"].mean() <= null(mine)[1]]
+
+
+def tried(paper: str, table: str) -> list[tuple[str, pd.DataFrame]]:
+    """Ways to read a table -> its numbers, where some of ours are others then; of the windows the nearest."""
+    artifact = next(a for a in artifacts(paper) if a.name == table)
+    histories, reported = stored(artifact, "paper"), tables.reported(paper, table)
+    measures = [] if callable(artifact.cells) else artifact.cells
+
+    def read_so(reading: Reading, cells: Sequence[Measure]) -> pd.DataFrame:
+        made = replace(artifact, cells=tuple(cells)) if cells else artifact
+        with read_as(reading):
+            found = render.check(made, metrics.cells(made, histories))
+        text = io.StringIO(formats.csv(tables.build(made, found, reported, "paper")))
+        read = of(paper, table, pd.read_csv(text, keep_default_na=False, dtype=str))
+        return read[read["ours"].notna()]
+
+    usual = read_so(Reading(), measures)
+    windows = [m for m in measures if isinstance(m, Window) and (m.name or m.metric) in set(usual["metric"])]
+    # Seeds of other lengths ended at their targets: they say nothing of another hit.
+    run = metrics.label_columns(histories.frame)
+    lengths = histories.frame.groupby([*run, "seed"], dropna=False)["round"].max()
+    early = bool((lengths.groupby(run, dropna=False).nunique() > 1).any())
+    read = {k: r for k, r in READINGS.items() if not (windows or (early and (r.hit or r.pooled)))}
+    ways = [(said, read_so(reading, measures)) for said, reading in read.items()]
+    moved = {}
+    for first, last in WINDOWS if windows else ():
+        try:
+            moved[first, last] = read_so(Reading(), [replace(m, first=first, last=last) for m in windows])
+        except ValueError:  # rounds that were not evaluated
+            continue
+    if moved:
+        first, last = max(moved, key=lambda w: moved[w]["agrees"].mean())
+        ways.append((f"of {len(moved)} windows the nearest: rounds {first} to {last}", moved[first, last]))
+    return [(said, found) for said, found in ways if len(found) and not found["ours"].equals(usual["ours"])]
+
+
+def otherwise(paper: str) -> str:
+    """Markdown: a line for each other way to read a paper's tables that agree no better than by chance; "" if there is
+    no such table."""
+    names = [table for of, table in unexplained() if of == paper]
+    rows = [[name, said, *near(found)] for name in names for said, found in tried(paper, name)]
+    said = f"No better than by chance: {', '.join(names)}." * bool(names)
+    ways = markdown(("table", "read as", "agree", "median distance"), rows, "::--")
+    return f"{said} Read otherwise, the same curves come as near as this:\n\n{ways}" if rows else said

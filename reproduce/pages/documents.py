@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError
 from reproduce.files import read_text
-from reproduce.pages import agreement, choices, explained
+from reproduce.pages import agreement, choices
 from reproduce.pages.quotes import FUNCTIONS, filled
 from reproduce.pages.short import SIDES, about, first_table, short
 from reproduce.papers import PAPERS
@@ -76,11 +76,10 @@ def _in_short(boards: Boards, paper: str) -> str:
 
 def _tables(paper: str) -> str:
     """What every paper's page ends with."""
-    register = choices.register(paper)
-    beside = "\n\n".join(filter(None, [agreement.section(paper), explained.section(register)]))
+    beside = "\n\n".join(filter(None, [agreement.section(paper), agreement.otherwise(paper)]))
     parts = [
         ("Beside the printed numbers", beside),
-        ("What the paper leaves open", choices.section(register)),
+        ("What the paper leaves open", choices.section(choices.register(paper))),
     ]
     return "".join(f"\n## {head}\n\n{text}\n" for head, text in parts if text)
 

@@ -1,13 +1,261 @@
-"""The page of a scale: one HTML file, with the figures, the style and a script inside it, that asks no other host."""
+"""The page of a scale: papers, their tables and figures, and the claims about each.
+
+One HTML file, with the figures, the style and a script inside it, that asks no other host.
+"""
 
 from __future__ import annotations
 
+import base64
+import html
+import io
+import os
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reproduce.verdicts.scoreboard import Verdict
+from reproduce import papers
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.experiment import PACKAGE
+from reproduce.errors import UserError
+from reproduce.files import read_text, regular
+from reproduce.pages.agreement import PICTURE
+from reproduce.pages.html import forest, to_html
+from reproduce.pages.short import About, about, short
+from reproduce.papers.coverage import Coverage, coverage
+from reproduce.report.histories import one_split
+from reproduce.runs import due, plan, results
+from reproduce.store import reading
+from reproduce.text import counted, duration
+from reproduce.text import short as short_number
+from reproduce.verdicts import words
+from reproduce.verdicts.scope import CHECK, GROUNDS, STAND_IN, ground
+from reproduce.verdicts.scoreboard import Verdict, by_ground, claims, headline
+from reproduce.verdicts.verdict import ON_STAND_IN, SIGNS, VERDICTS
+
+KINDS = {
+    **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption and notes", ".tex": "LaTeX", ".csv": "CSV"},
+    ".ours.tex": "LaTeX, our numbers only",
+}
+CITED = {
+    "yes": "", "in part": "what is there; some is missing",
+    "with care": "few seeds, one split, two rounds, or older code that no replay confirmed",
+    "no": "stand-in data",
+}  # fmt: skip
+"""May numbers be cited? -> why not all of them, in short."""
+FEW = 3
+CODE = {"runs": "configuration", "artifacts": "declaration", "measures": "measures", "pictures": "picture"}
+SHRUNK = 0.7
+"""Of a figure's width on the page, which with all its figures is to stay under three megabytes."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim as it stands on the page."""
+
+    verdict: Verdict
+    names: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        return "claim-" + re.sub(r"[^a-zA-Z0-9]+", "-", self.verdict.id)
+
+    @cached_property
+    def plot(self) -> str:
+        return forest(self.verdict.measured, self.verdict.printed) if self.verdict.measured else ""
+
+    @cached_property
+    def numbers(self) -> dict[str, str]:
+        """Ours, what is required, the paper's number."""
+        v, m = self.verdict, self.verdict.measured
+        found = {"ours": words.deciding(m, self.names), "required": words.demanded(v)} if m else {}
+        return {**found, "paper": words.deciding(v.printed, self.names)} if v.printed else found
+
+    @property
+    def why(self) -> list[str]:
+        """The reason, what it is beside the print, a note."""
+        v, reason = self.verdict, self.verdict.reason
+        if self.plot and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
+            reason = reason.rpartition("; ")[0]
+        evidence = words.named("; ".join(filter(None, [words.basis(v), reason])), self.names)
+        return [s for s in (evidence, "; ".join(words.beside_print(v)), words.named(v.note, self.names)) if s]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an artifact comes from. facts: (name, text) each; links: (text, path in the repository) of files that are
+    there; command: in a shell. cited, seeds, why: whether to cite its numbers (`citing`)."""
+
+    facts: tuple[tuple[str, str], ...]
+    links: tuple[tuple[str, str], ...]
+    command: str
+    cited: str
+    seeds: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """An artifact on the page. target: what to make, if it is not made; refused: why what was made is not shown.
+    image, caption: of a figure; table: HTML."""
+
+    artifact: Artifact
+    claims: tuple[Judged, ...]
+    origin: Origin
+    target: str = ""
+    refused: str = ""
+    image: str = ""
+    table: str = ""
+    caption: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.artifact.paper}-{self.artifact.name}"
+
+    @property
+    def label(self) -> str:
+        return label(self.artifact)
+
+    @property
+    def short(self) -> str:
+        return self.label.replace("Figure", "Fig.")
+
+    @property
+    def count(self) -> Counter[str]:
+        return Counter(v.verdict for v in claims(c.verdict for c in self.claims))
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper on the page. word, answer, sentences: what came out of it at the scale (HTML), none at smoke scale; page:
+    ours about it."""
+
+    key: str
+    about: About
+    question: str
+    word: str
+    answer: str
+    sentences: Mapping[str, str]
+    page: str
+    coverage: Coverage
+    items: tuple[Item, ...]
+
+    @property
+    def count(self) -> Counter[str]:
+        return sum((item.count for item in self.items), Counter[str]())
+
+    @property
+    def cited(self) -> dict[str, list[Item]]:
+        """Word of `CITED` -> the artifacts whose numbers are to be cited so."""
+        found = {word: [i for i in self.items if i.origin.cited == word and not i.target] for word in CITED}
+        return {word: items for word, items in found.items() if items}
+
+
+def inlined(artifact: Artifact | None, png: Path) -> str:
+    """The address of a figure that lies inside the page."""
+    return f"data:image/webp;base64,{base64.b64encode(small(png)).decode()}"
+
+
+def contents(
+    scale: str, verdicts: Sequence[Verdict], address: Callable[[Artifact, Path], str] = inlined
+) -> list[Paper]:
+    """The papers of a scale. address: of a figure, by its PNG. ValueError if a claim is about an artifact that is not
+    there: none may be lost."""
+    from tqdm import tqdm
+
+    by_artifact: dict[str, list[Verdict]] = {}
+    for v in verdicts:
+        by_artifact.setdefault(v.artifact, []).append(v)
+    made = []
+    for covered in coverage():
+        paper = covered.paper
+        own = tqdm(papers.artifacts(paper), paper, leave=False, disable=None)
+        items = tuple(item(a, scale, by_artifact.pop(a.id, []), address) for a in own)
+        page = f"docs/papers/{paper}.md"
+        said = in_short(paper, scale, verdicts)
+        made.append(Paper(paper, about(paper), *said, page if Path(page).is_file() else "", covered, items))
+    if by_artifact:
+        raise ValueError(f"claims about artifacts that are not there: {', '.join(by_artifact)}")
+    return made
+
+
+def in_short(paper: str, scale: str, verdicts: Sequence[Verdict]) -> tuple[str, str, str, dict[str, str]]:
+    """Question, answer in a word and in full and sentences (HTML); where they cannot be told, why."""
+    if scale not in ("paper", "reduced"):
+        return "", "", "", {}
+    try:
+        said = short(paper, scale, verdicts)
+    except UserError as error:
+        return "", "", f"What came out is not told: {html.escape(str(error))}", {}
+    return (
+        said.question,
+        said.word,
+        _inline(said.answer),
+        {side: _inline(text) for side, text in said.sentences.items()},
+    )
+
+
+def _inline(text: str) -> str:
+    return to_html(text).strip().removeprefix("<p>").removesuffix("</p>")
+
+
+def across(scale: str) -> str:
+    """The algorithms by benchmarks as a table (HTML), if they were played at the scale, else ""."""
+    file = Path(f"play/{scale}/across.md")
+    return to_html(read_text(file).partition("\n")[2], "Algorithms by benchmark") if file.is_file() else ""
+
+
+def item(
+    artifact: Artifact, scale: str, verdicts: Iterable[Verdict], address: Callable[[Artifact, Path], str] = inlined
+) -> Item:
+    """One artifact: its file if it is made, else how to make it."""
+    ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
+    judged, behind = tuple(Judged(v, artifact.names) for v in ordered), origin(artifact, scale)
+    first = Path(plan.outputs(scale, artifact.id)[0])
+    if not os.path.lexists(first):
+        return Item(artifact, judged, behind, target=str(first))
+    shown = first.with_suffix(".png" if artifact.draw else ".md")
+    try:
+        if not artifact.draw:
+            return Item(artifact, judged, behind, table=_table(shown, artifact))
+        caption = shown.with_suffix(".txt")
+        said = caption.read_text(encoding="utf-8").partition("\n")[0] if caption.is_file() else f"{artifact.title}."
+        return Item(artifact, judged, behind, image=address(artifact, shown), caption=said)
+    except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
+        why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
+        reading.say(shown, why)
+        return Item(artifact, judged, behind, target=str(first), refused=f"{shown}: {why}")
+
+
+def small(file: Path) -> bytes:
+    """A picture as WebP, small enough for a page with all of them."""
+    from PIL import Image
+
+    with Image.open(regular(file)) as picture:
+        size = round(SHRUNK * picture.width), round(SHRUNK * picture.height)
+        shrunk = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+    packed = io.BytesIO()
+    shrunk.save(packed, "WEBP", method=6, quality=83)  # at 80 faint bands turn grey
+    return packed.getvalue()
+
+
+def _table(file: Path, artifact: Artifact) -> str:
+    """A rendered table without its title, which is the heading on the page already. OSError or ValueError if it is
+    none."""
+    _, _, below = read_text(file).partition("\n")
+    made = to_html(below, label(artifact))
+    if "<table" not in made:
+        raise ValueError("there is no table in it")
+    return made
+
+
+def label(artifact: Artifact) -> str:
+    """ "Figure 6", "Table 1"; those that no paper has by their name."""
+    match = re.fullmatch(r"(fig|table)(\d+)", artifact.name)
+    return f"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}" if match else artifact.name.capitalize()
 
 
 def page(
@@ -20,14 +268,6 @@ def page(
     """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site.
     more: `address` of `contents`, where they lie beside the page."""
     from jinja2 import Environment, FileSystemLoader
-
-    from reproduce.pages.agreement import PICTURE
-    from reproduce.pages.contents import across, contents, inlined
-    from reproduce.pages.origin import CITED
-    from reproduce.runs import due, plan, results
-    from reproduce.verdicts.scope import CHECK
-    from reproduce.verdicts.scoreboard import by_ground, claims, headline
-    from reproduce.verdicts.verdict import ON_STAND_IN, SIGNS, VERDICTS
 
     shown, folder = contents(scale, verdicts, **more), FileSystemLoader(Path(__file__).parent)
     total = Counter(v.verdict for v in claims(verdicts))
@@ -53,3 +293,69 @@ def page(
         home=home,
         base="../../",
     )
+
+
+# --- where an artifact comes from -------------------------------------------------------------------------------------
+
+
+def origin(artifact: Artifact, scale: str) -> Origin:
+    """Of an artifact as it is made at a scale."""
+    command = f"snakemake {plan.outputs(scale, artifact.id)[0]} --cores 2"
+    return Origin(tuple(_facts(artifact, scale)), tuple(_links(artifact, scale)), command, *citing(artifact, scale))
+
+
+def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
+    jobs = plan.artifact_jobs(scale, artifact.id)
+    if not jobs:
+        yield "Results", "nothing is trained: computed when it is drawn"
+    if not (used := [j for j in jobs if results.standing(j).usable]):
+        return
+    yield "Results", results.tally(jobs) + f", of {len(jobs)} jobs" * (len(used) < len(jobs))
+    made = [*{id(run.training): run.training for j in used for run in results.standing(j).there}.values()]
+    yield "Commit", _several(n["git"] for n in made)
+    yield "Device", _several(str(n.get("gpu", n.get("device", "cpu").upper())) for n in made)
+    seconds, flops = (sum(float(n.get(k) or 0) for n in made) for k in ("seconds", "flops"))
+    cost = [duration(seconds) if seconds else "", f"{short_number(flops)}FLOP" if flops else ""]
+    yield "Training", ", ".join(filter(None, cost))
+
+
+def citing(artifact: Artifact, scale: str) -> tuple[str, str, str]:
+    """May its numbers be cited as those of the paper's settings? One of `CITED`, of how many seeds, and why; "" for all
+    where there are none."""
+    panels, read = {p.name: p for p in artifact.panels(scale)}, plan.seeds_read(scale, artifact.id)
+    jobs = plan.artifact_jobs(scale, artifact.id)
+    if not jobs:
+        return "yes", "", "computed from the definitions, not trained"
+    runs = [run for j in jobs for run in results.standing(j).runs if run.seed in read[j.panel.name]]
+    there = [run for run in runs if run.stored]
+    if not there:
+        return "", "", ""
+    wanted, seeds = {run.experiment for run in runs}, Counter(run.experiment for run in there)
+    fewest, most = min(seeds.values()), max(seeds.values())
+    names = {e: panels[j.panel.name] for j in jobs for e in j.experiments}
+    grounds = [g for g in reversed(GROUNDS) if g in {ground(names[e], e.problem) for e in seeds}]
+    said = f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed")
+    odd = ["one split of the data"] * any(map(one_split, seeds))
+    odd += ["two rounds"] * any(0 < getattr(e.clock, "rounds", 0) <= 2 for e in seeds)
+    why = [f"on {' and '.join(grounds)}", said, *odd]
+    why += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
+    why += filter(None, [results.said(there)])
+    doubtful = fewest < FEW or bool(odd) or any(run.state in ("older", "differs") for run in there)
+    partly = len(seeds) < len(wanted)
+    return [*CITED][3 if STAND_IN in grounds else 2 if doubtful else int(partly)], said, "; ".join(why)
+
+
+def _several(values: Iterable[str]) -> str:
+    found = list(dict.fromkeys(map(str, values)))
+    return ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+
+
+def _links(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
+    *drawn, cells, _ = plan.outputs(scale, artifact.id)
+    folder = f"reproduce/papers/{artifact.paper}"
+    named = [(KINDS["." + Path(f).name.partition(".")[2]], f) for f in drawn]
+    named += [("cells per seed (CSV)", cells), ("the paper's numbers", f"{folder}/reported/{artifact.name}.csv")]
+    named += [(text, f"{folder}/{name}.py") for name, text in CODE.items() if artifact.draw or name != "pictures"]
+    for text, path in [*named, ("claims", f"{folder}/claims.yaml")]:
+        if Path(path).is_file() or (PACKAGE.parent / path).is_file():
+            yield text, path
