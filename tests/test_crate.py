@@ -46,7 +46,7 @@ def test_files_actions_and_inputs_are_those_of_the_results(made: dict[str, Any])
     assert trained | drawn < set(named)
     actions = [graph[action["@id"]] for action in graph["./"]["mentions"]]
     for action in actions:
-        if action["name"].startswith("python -m reproduce train"):
+        if action["name"].startswith("reproduce train"):
             ((_, first),) = [(r["@id"], reading.result(Path(r["@id"]))[1][0].training) for r in action["result"]]
             software = graph[action["instrument"]["@id"]]
             needs = {

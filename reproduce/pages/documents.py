@@ -9,7 +9,6 @@ paper's page goes on with tables of its agreement with the print and of its open
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -65,7 +64,7 @@ def documents() -> tuple[dict[Path, str], list[str]]:
 def rendered(template: Path, **more: Any) -> str:
     """A template's text with the numbers of the working directory. UserError if it asks for what is not there."""
     functions = {f.__name__: f for f in FUNCTIONS} | {"coverage": {c.paper: c for c in coverage()}, **more}
-    return reflow(filled(read_text(template), functions))
+    return re.sub(r"\n{3,}", "\n\n", filled(read_text(template), functions).strip()) + "\n"
 
 
 def _in_short(boards: Boards, paper: str) -> str:
@@ -206,21 +205,3 @@ def both_scales(boards: Boards) -> str:
         agree, other = (other, agree) if r in SIDES["fails"] else (agree, other)
         told += [f"*{r}* was right {agree} of {agree + other} times"] if agree + other else []
     return f"Of {both.total()} claims judged at both scales, where both decide: {', '.join(told)}.\n\n{table}"
-
-
-def reflow(text: str, width: int = 124) -> str:
-    """Markdown with its paragraphs and list items filled; tables, headings, images and code stay as they are."""
-    blocks = re.split(r"\n(?=\s*\n|- |\||#|!\[)|(?<=\|)\n(?!\|)", text.strip())
-    return "\n".join(_filled(b, width) for b in blocks) + "\n"
-
-
-def _filled(block: str, width: int) -> str:
-    lead = block.lstrip("\n")
-    if not lead.strip() or lead.startswith(("|", "#", "![", "    ", "```", "<!--")):
-        return block
-    space = "\n" * (len(block) - len(lead))
-    words = textwrap.fill(
-        " ".join(lead.split()), width, subsequent_indent="  " if lead.startswith("- ") else "",
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    return space + words

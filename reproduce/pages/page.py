@@ -6,12 +6,11 @@ One HTML file, with the figures, the style and a script inside it, that asks no 
 from __future__ import annotations
 
 import base64
-import html
 import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +23,7 @@ from reproduce.errors import UserError
 from reproduce.files import read_text, regular
 from reproduce.pages.agreement import PICTURE
 from reproduce.pages.html import forest, to_html
-from reproduce.pages.short import About, about, short
+from reproduce.pages.short import About, Short, about, short
 from reproduce.papers.coverage import Coverage, coverage
 from reproduce.report.histories import one_split
 from reproduce.runs import due, plan, results
@@ -57,7 +56,6 @@ class Judged:
     """A claim as it stands on the page."""
 
     verdict: Verdict
-    names: Mapping[str, str]
 
     @property
     def key(self) -> str:
@@ -71,8 +69,8 @@ class Judged:
     def numbers(self) -> dict[str, str]:
         """Ours, what is required, the paper's number."""
         v, m = self.verdict, self.verdict.measured
-        found = {"ours": words.deciding(m, self.names), "required": words.demanded(v)} if m else {}
-        return {**found, "paper": words.deciding(v.printed, self.names)} if v.printed else found
+        found = {"ours": words.deciding(m, v.names), "required": words.demanded(v)} if m else {}
+        return {**found, "paper": words.deciding(v.printed, v.names)} if v.printed else found
 
     @property
     def why(self) -> list[str]:
@@ -80,8 +78,8 @@ class Judged:
         v, reason = self.verdict, self.verdict.reason
         if self.plot and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
             reason = reason.rpartition("; ")[0]
-        evidence = words.named("; ".join(filter(None, [words.basis(v), reason])), self.names)
-        return [s for s in (evidence, "; ".join(words.beside_print(v)), words.named(v.note, self.names)) if s]
+        evidence = words.named("; ".join(filter(None, [words.basis(v), reason])), v.names)
+        return [s for s in (evidence, "; ".join(words.beside_print(v)), words.named(v.note, v.names)) if s]
 
 
 @dataclass(frozen=True)
@@ -130,16 +128,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper on the page. word, answer, sentences: what came out of it at the scale (HTML), none at smoke scale; page:
-    ours about it."""
+    """A paper on the page. said: what came out of it at the scale, nothing at smoke scale."""
 
     key: str
     about: About
-    question: str
-    word: str
-    answer: str
-    sentences: Mapping[str, str]
-    page: str
+    said: Short
     coverage: Coverage
     items: tuple[Item, ...]
 
@@ -174,28 +167,18 @@ def contents(
         paper = covered.paper
         own = tqdm(papers.artifacts(paper), paper, leave=False, disable=None)
         items = tuple(item(a, scale, by_artifact.pop(a.id, []), address) for a in own)
-        page = f"docs/papers/{paper}.md"
-        said = in_short(paper, scale, verdicts)
-        made.append(Paper(paper, about(paper), *said, page if Path(page).is_file() else "", covered, items))
+        made.append(Paper(paper, about(paper), in_short(paper, scale, verdicts), covered, items))
     if by_artifact:
         raise ValueError(f"claims about artifacts that are not there: {', '.join(by_artifact)}")
     return made
 
 
-def in_short(paper: str, scale: str, verdicts: Sequence[Verdict]) -> tuple[str, str, str, dict[str, str]]:
-    """Question, answer in a word and in full and sentences (HTML); where they cannot be told, why."""
-    if scale not in ("paper", "reduced"):
-        return "", "", "", {}
+def in_short(paper: str, scale: str, verdicts: Sequence[Verdict]) -> Short:
+    """Question, answer and sentences; where they cannot be told, why."""
     try:
-        said = short(paper, scale, verdicts)
+        return short(paper, scale, verdicts) if scale in ("paper", "reduced") else Short("", "", "", {})
     except UserError as error:
-        return "", "", f"What came out is not told: {html.escape(str(error))}", {}
-    return (
-        said.question,
-        said.word,
-        _inline(said.answer),
-        {side: _inline(text) for side, text in said.sentences.items()},
-    )
+        return Short("", "", f"What came out is not told: {error}", {})
 
 
 def _inline(text: str) -> str:
@@ -213,7 +196,7 @@ def item(
 ) -> Item:
     """One artifact: its file if it is made, else how to make it."""
     ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
-    judged, behind = tuple(Judged(v, artifact.names) for v in ordered), origin(artifact, scale)
+    judged, behind = tuple(map(Judged, ordered)), origin(artifact, scale)
     first = Path(plan.outputs(scale, artifact.id)[0])
     if not os.path.lexists(first):
         return Item(artifact, judged, behind, target=str(first))
@@ -273,6 +256,7 @@ def page(
     total = Counter(v.verdict for v in claims(verdicts))
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     like = {seen: word for word, seen in ON_STAND_IN.items()}
+    environment.filters["inline"] = _inline
     environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
     return environment.get_template("page.html").render(
         scale=scale,
