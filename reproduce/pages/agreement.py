@@ -278,7 +278,8 @@ def unexplained() -> list[tuple[str, str]]:
     """(paper, table) at paper scale of those that do not agree more often than 97.5 % of deals do."""
     found = numbers("paper")
     groups = found[found["ours"].notna()].groupby(["paper", "table"], sort=False)
-    return [name for name, mine in groups if mine["agrees"].mean() <= null(mine)[1]]
+    no_better = (name for name, mine in groups if mine["agrees"].mean() <= null(mine)[1])
+    return [(str(paper), str(table)) for paper, table in no_better]
 
 
 def tried(paper: str, table: str) -> list[tuple[str, pd.DataFrame]]:
