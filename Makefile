@@ -76,6 +76,7 @@ lock:
 
 $(VENV)/workflow.stamp: pyproject.toml constraints.txt locks/workflow.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	@echo "Installing into $(VENV), which takes some minutes"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes --requirement locks/workflow.txt
 	$(INSTALL) $(if $(TORCH_INDEX),--no-deps --index-url $(TORCH_INDEX)) $(TORCH)

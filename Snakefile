@@ -1,12 +1,12 @@
-from reproduce.workflow import configuration, questions
+from reproduce.workflow import PAPER, PYTHON, Asked, apply, file
 from reproduce.runs import costs, plan
 
 
-configfile: configuration.file(workflow)
+configfile: file(workflow)
 
 
-shell.prefix(configuration.apply(workflow, config))
-PYTHON, asked = questions.PYTHON, questions.Asked(workflow, config)
+shell.prefix(apply(workflow, config))
+asked = Asked(workflow, config)
 
 
 onstart:
@@ -22,10 +22,6 @@ wildcard_constraints:
     paper="[a-z_]+",
     name="[a-z0-9]+",
     job="[a-z0-9-]+",
-    misnamed=questions.MISNAMED,
-
-
-ruleorder: figure > table > misnamed
 
 
 for each, files in asked.aliases().items():
@@ -47,10 +43,9 @@ for each, made in asked.made().items():
         input:
             made.inputs,
         output:
-            update([questions.shown(file) for file in made.files]),
+            update(made.files),
         log:
             made.log,
-        priority: made.numbers
         localrule: True
         params:
             commands=made.commands,
@@ -86,23 +81,15 @@ for kind, endings in plan.ENDINGS.items():
             jobs=asked.results,
             due=asked.marker,
         output:
-            [questions.shown(f"{kind}s/{{scale}}/{{paper}}_{{name}}{ending}") for ending in endings],
+            [f"{kind}s/{{scale}}/{{paper}}_{{name}}{ending}" for ending in endings],
             multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
         log:
             "logs/{scale}/render/{paper}_{name}.log",
         wildcard_constraints:
-            paper=questions.PAPER[kind],
+            paper=PAPER[kind],
         localrule: True
         params:
             python=PYTHON,
         shell:
             "set -o pipefail; "
             "{params.python:q} -m reproduce render --scale {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
-
-
-rule misnamed:
-    input:
-        lambda w: configuration.check(w.misnamed),
-    output:
-        "{misnamed}",
-    localrule: True

@@ -28,11 +28,10 @@ from typing import IO, Any
 
 import torch
 
-from reproduce import files
+from reproduce import files, store
 from reproduce.errors import Stopped, UserError
 from reproduce.runs import costs, plan
 from reproduce.runs.plan import Job
-from reproduce.store import seal
 
 KINDS = ("kill -9", "kill -9 between batches", "kill -9 in a write", "SIGTERM", "full disk")
 COLUMNS = ("jobs", *KINDS, "lives", "resumed", "two at once", "changed jobs", "half files")
@@ -259,7 +258,7 @@ def _content(result: Path) -> str:
     """The checksum of all rows, to the bit."""
     from pyarrow import parquet
 
-    return seal.of_table(parquet.read_table(result))
+    return store.of_table(parquet.read_table(result))
 
 
 # --- inside a life ----------------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
+from reproduce import store
 from reproduce.errors import UserError
 from reproduce.files import read_yaml, write_text
 from reproduce.pages.quotes import text_as
 from reproduce.report.metrics import Reading
-from reproduce.store import seal
 from reproduce.text import markdown
 from reproduce.verdicts.claims import Claim, ClaimsFile, claims_files, listed, load_claims, parts
 from reproduce.verdicts.scoreboard import WINDOWS, artifacts_read, scoreboard
@@ -130,7 +130,7 @@ def windows() -> None:
                 cells.mkdir(parents=True)
                 for a in read.values():
                     file = write_text(cells / f"{a.paper}_{a.name}.csv", text_as(a, scale, Reading(tail=number)))
-                    write_text(seal.record(file), json.dumps({"cells": seal.of_file(file)}))
+                    write_text(store.record(file), json.dumps({"cells": store.of_file(file)}))
                 for v in scoreboard(scale, Path(folder), mine):
                     judged[v.id][str(number)] = v.verdict
             print(f"{scale}, the last {number}: done", flush=True)

@@ -10,8 +10,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
 from reproduce.play.benchmarks import Benchmark, find, reason
 from reproduce.play.match import FACTORS
-from reproduce.play.names import NAMES
-from reproduce.play.specs import Spec
+from reproduce.play.specs import NAMES, Spec
 from reproduce.runs.costs import together
 from reproduce.runs.job import begin, finish
 from reproduce.settings import settings

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from functools import partial
-from types import ModuleType
+from collections.abc import Sequence
 from typing import NoReturn
 
 INTERRUPTED = "interrupted; what was finished is kept, and so is the latest checkpoint"
@@ -16,32 +14,13 @@ try:  # Ctrl-C may come while the program is read
     import argparse
 
     from reproduce import __version__
-    from reproduce.cli import (
-        data,
-        doctor,
-        list_,
-        partition,
-        plan,
-        play,
-        render,
-        replay,
-        report,
-        train,
-        verify,
-    )
-    from reproduce.errors import Stopped, UserError, unknown
-    from reproduce.text import fill
+    from reproduce.cli import data, doctor, list_, partition, plan, play, render, replay, report, train, verify
+    from reproduce.errors import Stopped, UserError
 except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
 
-GROUPS = {
-    "look": (list_, data, plan, partition, doctor),
-    "run": (train, render, play),
-    "judge": (verify, report),
-    "keep": (replay,),
-}
-COMMANDS = tuple(module for modules in GROUPS.values() for module in modules)
+COMMANDS = (list_, data, plan, partition, doctor, train, render, play, verify, report, replay)
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,38 +30,22 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; `{self.prog} -h` shows what there is")
 
 
-class Grouped(argparse.RawDescriptionHelpFormatter):
-    """The commands stand in groups below the options, not in one list above them."""
-
-    def add_argument(self, action: argparse.Action) -> None:
-        if not isinstance(action, argparse._SubParsersAction):
-            super().add_argument(action)
-
-
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; a command module gives NAME, its docstring, `arguments(parser)` and `run(args)`."""
-    about = {module: " ".join((module.__doc__ or "").split("\n\n")[0].split()) for module in COMMANDS}
-    groups = ("\n".join([f"{name}:", *map(partial(_entry, about), of)]) for name, of in GROUPS.items())
     top = Parser(
         prog="reproduce",
-        usage="reproduce [-h] [--debug] [--version] COMMAND ...",
         description="Reproduce the tables and figures of five federated-learning papers.",
-        epilog="\n\n".join([*groups, "The whole workflow is `snakemake --cores N`; `reproduce COMMAND -h` has more."]),
-        formatter_class=Grouped,
+        epilog="The whole workflow is `snakemake --cores N`; `reproduce COMMAND -h` has more.",
     )
     top.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
     top.add_argument("--version", action="version", version=f"reproduce {__version__}")
     commands = top.add_subparsers(prog="reproduce", dest="command", metavar="COMMAND", required=True)
     for module in COMMANDS:
-        sub = commands.add_parser(module.NAME, help=about[module], description=module.__doc__)
+        about = (module.__doc__ or "").split("\n\n")[0]
+        sub = commands.add_parser(module.NAME, help=about.rstrip("."), description=module.__doc__)
         module.arguments(sub)
         sub.set_defaults(run=module.run)
     return top
-
-
-def _entry(about: Mapping[ModuleType, str], module: ModuleType) -> str:
-    lines = fill(about[module].rstrip("."), " " * 13).splitlines()
-    return "\n".join([f"  {module.NAME:<11}{lines[0].lstrip()}", *lines[1:]])
 
 
 NO_MEMORY = "error: there is not enough memory for this: ask for less at once, or use a larger machine"
@@ -100,11 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser().print_help()
         return 0
     if "--debug" in words:
-        args = _parsed(words)
+        args = parser().parse_args(words)
         args.run(args)
         return 0
     try:
-        args = _parsed(words)
+        args = parser().parse_args(words)
         args.run(args)
         sys.stdout.flush()
     except UserError as error:
@@ -136,15 +99,6 @@ def _prepare_streams() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _parsed(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments; UserError for wrong ones."""
-    command = next((word for word in words if not word.startswith("-")), None)
-    names = [module.NAME for module in COMMANDS]
-    if command is not None and command not in names:
-        raise unknown("command", command, names)
-    return parser().parse_args(words)
 
 
 def _leave_stdout() -> None:

@@ -18,9 +18,7 @@ from reproduce.play import across, play, summary
 from reproduce.play.across import Matrix, apart, gained
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import Match
-from reproduce.play.names import NAMES
-from reproduce.play.specs import Spec
-from reproduce.play.written import seeds
+from reproduce.play.specs import NAMES, Spec, seeds
 from reproduce.runs import training
 
 ROOT = Path(__file__).parent.parent

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import reproduce
+from reproduce import store
 from reproduce.errors import UserError
 from reproduce.runs import plan, training
-from reproduce.store import results as store
 
 ROOT = Path(__file__).parent.parent
 

@@ -108,8 +108,8 @@ def test_an_archive_works_without_git(archive: Path) -> None:
     assert "fedagrac/c09" in verified.stdout
     trained = called("reproduce train --scale smoke fedagrac fig1 -o mine.parquet", archive)
     assert trained.returncode == 0, trained.stderr
-    ask = "from pathlib import Path; from reproduce.store import reading;"
-    ask += "print(reading.result(Path('mine.parquet'))[1][0].training['git'])"
+    ask = "from pathlib import Path; from reproduce import store;"
+    ask += "print(store.result(Path('mine.parquet'))[1][0].training['git'])"
     said = subprocess.run([sys.executable, "-c", ask], cwd=archive, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "unknown"
 

@@ -22,7 +22,7 @@ from reproduce.errors import UserError
 from reproduce.pages import documents
 from reproduce.papers import artifacts
 from reproduce.report.names import canonical
-from reproduce.store.reading import cells
+from reproduce.store import cells
 from reproduce.verdicts import scope, words
 from reproduce.verdicts.claims import ClaimsFile, claims_files, form_of, listed, load_claims, merged, parts, uses
 from reproduce.verdicts.scoreboard import scoreboard, to_json

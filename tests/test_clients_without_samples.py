@@ -18,7 +18,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP
-from reproduce.play.names import NAMES
+from reproduce.play.specs import NAMES
 from reproduce.systems import Steps, System
 
 

@@ -21,8 +21,7 @@ from reproduce.engine.client_split import ClientSplits
 from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
 from reproduce.play.benchmarks import find, reason
-from reproduce.play.names import NAMES
-from reproduce.play.specs import Spec
+from reproduce.play.specs import NAMES, Spec
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs import costs, plan, rates, results
 from reproduce.runs.rates import Kind, estimate

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from reproduce import store
 from reproduce.__main__ import main
-from reproduce.store import reading
 
 ROOT = Path(__file__).parent.parent
 
@@ -47,7 +47,7 @@ def test_files_actions_and_inputs_are_those_of_the_results(made: dict[str, Any])
     actions = [graph[action["@id"]] for action in graph["./"]["mentions"]]
     for action in actions:
         if action["name"].startswith("reproduce train"):
-            ((_, first),) = [(r["@id"], reading.result(Path(r["@id"]))[1][0].training) for r in action["result"]]
+            ((_, first),) = [(r["@id"], store.result(Path(r["@id"]))[1][0].training) for r in action["result"]]
             software = graph[action["instrument"]["@id"]]
             needs = {
                 graph[n["@id"]]["name"]: graph[n["@id"]]["softwareVersion"] for n in software["softwareRequirements"]

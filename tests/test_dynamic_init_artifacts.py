@@ -17,7 +17,7 @@ from reproduce.papers.dynamic_init.settings import FASHION, MNIST, NEWS, SCALES,
 from reproduce.report import figures, metrics
 from reproduce.report.histories import Histories
 from reproduce.runs import plan
-from reproduce.store.reading import Stored
+from reproduce.store import Stored
 
 ARTIFACTS = {a.name: a for a in artifacts() if a.paper == "dynamic_init"}
 

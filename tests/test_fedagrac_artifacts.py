@@ -64,9 +64,7 @@ def test_table_6_is_declared_in_full() -> None:
     targets = {(e.labels["model"], e.labels["partition"]): e.labels["target_accuracy"] for e in found}
     assert {(r.model, r.partition): float(r.target_accuracy) for r in theirs.itertuples()} == targets
     ends = [e.labels for e in found if e.clock.until != ("accuracy", e.labels["target_accuracy"])]
-    assert {(e["model"], e["partition"], (e["k_mean"], e["k_variance"], e["k_mode"])) for e in ends} == {
-        settings.SHARED
-    }
+    assert {(e["model"], e["partition"], (e["k_mean"], e["k_variance"], e["k_mode"])) for e in ends} == {runs.SHARED}
 
 
 @pytest.mark.parametrize("scale", SCALES)

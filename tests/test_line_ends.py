@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from reproduce import store
 from reproduce.declare import closure
-from reproduce.store import seal
 
 ROOT = Path(__file__).parent.parent
 
@@ -23,7 +23,7 @@ def test_digests_are_those_of_lines_that_end_as_they_were_written(name: str, tmp
         file.write_bytes(end.join((b"a,b", b"1,2", b"")))
     whole = hashlib.sha256(unix.read_bytes()).hexdigest()
     assert closure._file_digest(unix) == closure._file_digest(windows) == whole
-    assert seal.of_file(unix) == seal.of_file(windows) == whole[:32]
+    assert store.of_file(unix) == store.of_file(windows) == whole[:32]
 
 
 def test_every_file_of_the_repository_is_stored_with_the_lines_of_unix() -> None:

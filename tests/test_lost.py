@@ -17,8 +17,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import Env
 from reproduce.engine.requests import Train
 from reproduce.play.benchmarks import find, reason
-from reproduce.play.names import NAMES
-from reproduce.play.specs import Spec
+from reproduce.play.specs import NAMES, Spec
 from reproduce.runs import plan
 from reproduce.systems.link import Same
 

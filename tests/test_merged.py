@@ -18,13 +18,13 @@ import pytest
 import written
 from runs import close
 
+from reproduce import store
 from reproduce.cli import render
 from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
 from reproduce.runs import due, plan, results, training
 from reproduce.runs import job as engine
 from reproduce.runs.plan import Job
-from reproduce.store import results as store
 
 JOBS = plan.jobs("smoke")
 QUICK = next(j for j in JOBS if j.name == "fig4-lr-async")

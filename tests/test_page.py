@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from reproduce import papers
+from reproduce import papers, store
 from reproduce.declare.artifact import Artifact, Code, no_panels
 from reproduce.pages.html import forest, to_html
 from reproduce.pages.page import page, small
 from reproduce.runs import plan
-from reproduce.store import seal
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
 
@@ -150,7 +149,7 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     cells.parent.mkdir(parents=True)
     rows = ["fedacs,0,final_accuracy,70", "fedacs,1,final_accuracy,72", "fedavg,0,final_accuracy,60"]
     cells.write_text("\n".join(["algorithm,seed,metric,value", *rows]) + "\n")
-    cells.with_suffix(".json").write_text(json.dumps({"cells": seal.of_file(cells)}))
+    cells.with_suffix(".json").write_text(json.dumps({"cells": store.of_file(cells)}))
     measured = {"measured": lead(2.25), "printed": lead(4.0, low=4.0, high=4.0, exact=True, n=0)}
     verdicts = [
         verdict("fig1", "holds", 1.25, interval=(0.5, 2.0), n=5, rests_on="stand-in data", **measured),

@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import pytest
 from unplayed import Unplayed
 
+from reproduce import workflow
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts
-from reproduce.runs import costs, due, first, plan, results
+from reproduce.runs import costs, due, plan, results
 from reproduce.runs.plan import Job
-from reproduce.workflow import configuration
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "to_target": True,
         "checkpoint": None,
     }
-    assert configuration.environment(config) == {
+    assert workflow.environment(config) == {
         "REPRODUCE_STORE": "s",
         "REPRODUCE_PRECISION": "bfloat16",
         "REPRODUCE_THREADS": "2",
@@ -195,7 +195,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "REPRODUCE_BUDGET": "0.5",
     }
     for flag, said in ((False, "0"), ("true", "1"), ("false", "0"), (None, None)):
-        assert configuration.environment(config | {"to_target": flag}).get("REPRODUCE_TO_TARGET") == said
+        assert workflow.environment(config | {"to_target": flag}).get("REPRODUCE_TO_TARGET") == said
 
 
 def test_importing_the_plan_and_the_artifacts_needs_no_heavy_library() -> None:
@@ -234,14 +234,14 @@ def test_what_to_train_first(monkeypatch: pytest.MonkeyPatch) -> None:
     due = {name: costs.Cost(0, work, work / 1e10, 0) for name, work in flops.items()}
     monkeypatch.setattr(costs, "due", lambda job: due[job.name])
     monkeypatch.setattr(results, "standing", lambda job: SimpleNamespace(usable=job.name == "there"))
-    claims = [SimpleNamespace(artifact=a, scales=("paper",)) for a in ("fedacs/fig1", "fedacs/fig2", "fedacs/fig3")]
-    monkeypatch.setattr(first, "claims_files", lambda: [SimpleNamespace(claims=claims)])
-    monkeypatch.setattr(first, "printed", {"fedacs/fig1": 5, "fedacs/fig2": 7, "fedacs/fig3": 500}.get)
+    asked = dict.fromkeys((("paper", f"fedacs/fig{i}") for i in (1, 2, 3)), 1)
+    monkeypatch.setattr(costs, "claimed", lambda: asked)
+    monkeypatch.setattr(costs, "printed", {"fedacs/fig1": 5, "fedacs/fig2": 7, "fedacs/fig3": 500}.get)
     monkeypatch.setattr("reproduce.data.load.available", available)
-    found = list(first.first(jobs.values(), 1000, 20e12))
+    found = list(costs.first(jobs.values(), 1000, 20e12))
     assert [(one.job.name, one.seconds, one.claims, one.numbers) for one in found] == [
         ("long", 202, 1, 6),
         ("short", 102, 0.5, 2.5),
     ]
     # A core needs 200,000 s for `short`; what it does within the budget comes first, and no GPU is asked.
-    assert [one.job.name for one in first.first(jobs.values(), 1000)] == ["of-a-core"]
+    assert [one.job.name for one in costs.first(jobs.values(), 1000)] == ["of-a-core"]

@@ -33,11 +33,9 @@ from reproduce.play import match as matches
 from reproduce.play import play, shown, summary
 from reproduce.play.benchmarks import ALIASES, find, reason
 from reproduce.play.match import FACTORS, Match, joined
-from reproduce.play.names import NAMES, ORDER
 from reproduce.play.owndata import benchmarks
-from reproduce.play.scores import BY_CLIENT
-from reproduce.play.specs import Spec, parse
-from reproduce.play.written import number
+from reproduce.play.scores import BY_CLIENT, number
+from reproduce.play.specs import NAMES, ORDER, Spec, parse
 from reproduce.runs import costs, plan, results, training
 
 # --- names and benchmarks ---------------------------------------------------------------------------------------------
@@ -243,14 +241,13 @@ def test_a_class_that_fails_has_its_own_line_and_the_others_their_bits(
     pd.testing.assert_frame_equal(mine, alone)
     said = "ZeroDivisionError: division by zero (mine.py, line"
     assert frame.set_index("algorithm").loc["mine:Raises", "status"].str.contains(said, regex=False).all()
-    assert f"mine:Raises on fedagrac-steps failed: {said}" in capsys.readouterr().err
     assert frame.set_index(["algorithm", "seed"])["status"]["mine:Diverges"].to_dict() == {0: "ok", 1: "diverged"}
     table = summary(frame).set_index("algorithm")
     assert table.loc["mine:Diverges", "status"] == "diverged (1 of 2)"
     assert table.loc[["mine:Raises", "mine:Diverges"], ["mean", "low", "rank"]].isna().all(axis=None)
     assert main(["play", *asked, "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0,1", "-o", "out/all"]) == 2
     shown = capsys.readouterr()
-    assert said in shown.out
+    assert f"mine:Raises on fedagrac-steps failed: {said}" in " ".join(shown.out.split()), "below the table"
     assert "diverged (1 of 2)" in shown.out
     assert shown.err.splitlines()[-1].startswith(f"error: mine:Raises failed in all its runs: {said}")
     assert {f.name for f in Path("out").iterdir()} == {"all.md", "all.csv", "all.png", "all.pdf"}
@@ -309,7 +306,6 @@ def test_the_cost_counts_what_is_reported_at_the_rate_that_wins(
     capsys.readouterr()
     asked().train()
     assert capsys.readouterr().err == ""
-    assert len(asked().trained()[0]) == 2
     whole = asked()
     whole.take()
     (entry,) = whole.entries

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from reproduce.__main__ import main
-from reproduce.errors import UserError
 from reproduce.play.benchmarks import ALIASES, find
-from reproduce.play.specs import parse
-from reproduce.play.written import seeds
+from reproduce.play.specs import parse, seeds
 from reproduce.runs import plan
 
 
@@ -91,17 +89,6 @@ def test_wrong_words_are_one_line(
     plan._available.cache_clear()
 
 
-@pytest.mark.parametrize("scale", ["smoke", "reduced"])
-@pytest.mark.parametrize("alias", ALIASES)
-def test_the_panel_that_is_named_for_an_alias_is_one(alias: str, scale: str) -> None:
-    """Cut to rounds that it has, where its clock is that of rounds."""
-    for asked in (f"{alias}@3", f"{alias}:lambda=1"):
-        with pytest.raises(UserError, match="labels and rounds are of a panel") as refused:
-            find(asked, scale)
-        found, meant = find(str(refused.value).rpartition(" ")[2], scale), find(alias, scale)
-        assert found.template.record() == meant.template.record()
-
-
 def test_what_has_no_numbers_is_a_table_without_a_picture(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0"]
     asked += ["--tune", "--grid", "1e20,1e25"]
@@ -122,7 +109,7 @@ def test_lists(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["play", "--list", "--scale", "smoke", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [f["benchmark"] for f in found] == list(ALIASES)
-    assert all(f["clients"] > 1 and f["samples"] > 0 for f in found)
+    assert all(f["clients"] > 1 and f["seconds"] > 0 for f in found)
     assert main(["play", "--list", "--scale", "smoke", "--json"]) == 0
     assert "gaussian-n4-o00-a03" in capsys.readouterr().out
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from reproduce import store
 from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.runs import job as train
 from reproduce.runs import provenance
-from reproduce.store import reading
 
 ROOT = Path(__file__).parent.parent
 
@@ -152,5 +152,5 @@ def test_every_commit_that_a_committed_result_names_is_in_the_history() -> None:
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no repository of git")
     files = [file for scale in ("paper", "reduced") for file in (ROOT / "results" / scale).rglob("*.parquet")]
-    named = {str(run.training["git"]) for file in files for run in reading.result(file)[1]}
+    named = {str(run.training["git"]) for file in files for run in store.result(file)[1]}
     assert not named - known

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from reproduce import store
 from reproduce.__main__ import main
 from reproduce.errors import say_once
 from reproduce.runs import due, plan, results
-from reproduce.store import reading, seal
 
 TABLE = "fedagrac/table1"
 JOBS = ("table1-lr", "table1-cnn2")
@@ -33,16 +33,16 @@ def here(finished_table: Path, one_claim: object, tmp_path: Path, monkeypatch: p
 
 
 def forget() -> None:
-    for cached in (results._found, results._standing, say_once, reading._cells):
+    for cached in (results._found, results._standing, say_once, store._cells):
         cached.cache_clear()
 
 
 def raw(path: Path, note: Any, table: pa.Table) -> None:
     """A results file of these rows and this provenance, with the checksums of both."""
     if isinstance(note, dict):
-        note = {**note, "content": seal.of_table(table)}
+        note = {**note, "content": store.of_table(table)}
     said = json.dumps(note).encode()
-    parquet.write_table(table.replace_schema_metadata({b"provenance": said, b"seal": seal.of_note(said)}), path)
+    parquet.write_table(table.replace_schema_metadata({b"provenance": said, b"seal": store.of_note(said)}), path)
 
 
 COMMANDS = (
@@ -109,10 +109,10 @@ def named_by_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("spoil", [
     lambda: (CELLS.unlink(), CELLS.mkdir()),
-    lambda: (seal.record(CELLS).unlink(), seal.record(CELLS).mkdir()),
-    lambda: seal.record(CELLS).write_text("[" * 100_000),
-    lambda: seal.record(CELLS).write_text("{}"),
-    lambda: seal.record(CELLS).write_bytes(b"\xff"),
+    lambda: (store.record(CELLS).unlink(), store.record(CELLS).mkdir()),
+    lambda: store.record(CELLS).write_text("[" * 100_000),
+    lambda: store.record(CELLS).write_text("{}"),
+    lambda: store.record(CELLS).write_bytes(b"\xff"),
 ], ids=["folder", "record folder", "deep", "no checksum", "bytes"])  # fmt: skip
 def test_what_lies_in_the_place_of_cells_is_named(
     spoil: Callable[[], object], here: Path, capsys: pytest.CaptureFixture[str]
@@ -138,5 +138,7 @@ def test_a_checksum_changes_with_every_value_name_and_gap() -> None:
         table([1.0, -0.0], ["x", "y"]), table([1.0, None], ["x", "y"]), table([1.0, 0.0], ["y", "x"]),
         table([1.0, 0.0], ["x", "z"]), table([0.0, None], ["x", "y"]), table([None, 0.0], ["x", "y"]),
     ]  # fmt: skip
-    assert len({seal.of_table(t) for t in (plain, *others)}) == 1 + len(others)
-    assert seal.of_table(pa.concat_tables([plain.slice(0, 1), plain.slice(1, 1)])) == seal.of_table(plain), "in pieces"
+    assert len({store.of_table(t) for t in (plain, *others)}) == 1 + len(others)
+    assert store.of_table(pa.concat_tables([plain.slice(0, 1), plain.slice(1, 1)])) == store.of_table(plain), (
+        "in pieces"
+    )

@@ -49,7 +49,7 @@ def test_no_artifact_is_stale() -> None:
     stale = []
     for scale, name in COMMITTED:
         *_, cells, record = map(Path, plan.outputs(scale, name))
-        if json.loads(record.read_text()) != due.seal.sealed(plan.made_from(scale, name), cells):
+        if json.loads(record.read_text()) != due.store.sealed(plan.made_from(scale, name), cells):
             stale.append((scale, name))
     assert not stale
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
 from reproduce.runs import plan, replayed, results
 from reproduce.runs.job import frame
-from reproduce.runs.replay import Comparison, replay
+from reproduce.runs.replay import replay
 
 ROOT = Path(__file__).parent.parent
 CLOCKS = {
@@ -150,40 +149,6 @@ def test_the_command_confirms_records_skips_and_names(
     assert f"{runs} runs: {runs} differs" in shown.out
     assert main(["plan", "fedagrac/fig1", "--scale", "smoke"]) == 0
     assert "of older code, a replay with" in capsys.readouterr().out
-
-
-def test_plays_are_replayed_in_one_cohort_and_one_by_one_where_it_differs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cohorts: list[int] = []
-
-    def counted(experiments: Any, *others: Any) -> Comparison:
-        cohorts.append(len(experiments))
-        return replay(experiments, *others)
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("reproduce.runs.replay.replay", counted)
-    asked = ["play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0,1"]
-    assert main(asked) == 0
-    assert main([*asked, "--replay"]) == 0
-    assert "replayed 0; 4 runs: 4 current" in capsys.readouterr().out
-    file = "results/smoke/play/fedagrac-steps.parquet"
-    edit(file, code="0" * 16)
-    assert main([*asked, "--replay"]) == 0
-    assert "replayed 2; 4 runs: 4 confirmed" in capsys.readouterr().out
-    assert cohorts == [2]
-
-    def spoilt(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.assign(value=rows["value"] * (1.5 if rows["algorithm"].iloc[0] == "fedavg" else 1.0))
-
-    written.edit(file, values=spoilt, date="later")
-    assert main([*asked, "--replay"]) == 2
-    shown = capsys.readouterr()
-    assert re.search("other numbers for play/fedagrac-steps--fedavg-[0-9a-f]{10}: train again", shown.err)
-    assert "4 runs: 2 confirmed, 2 differs" in shown.out
-    assert main([*asked, "--replay", "-o", "out"]) == 2
-    assert "does not go with -o" in capsys.readouterr().err
-    assert cohorts == [2, 2, 2, 1, 1, 1], "the first seed, then all; the same of what differs alone"
 
 
 @pytest.mark.parametrize("name", ["unseen-gaussian-n10", "two-shard-gaussian-n10"])

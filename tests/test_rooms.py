@@ -27,7 +27,7 @@ ROOMS = (
     ("pages", "play"),
     ("cli",),
     ("workflow",),
-    ("__main__", "api"),
+    ("__main__",),
 )
 """From the bottom to the top; rooms of one floor do not know each other."""
 FLOOR = {room: i for i, rooms in enumerate(ROOMS) for room in rooms}

@@ -24,7 +24,7 @@ from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.declared import NormConvNet
 from reproduce.partitions.dirichlet import DirichletClass
-from reproduce.play.names import NAMES
+from reproduce.play.specs import NAMES
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import System

@@ -11,8 +11,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reproduce.store import reading
-
 TRAIN = ("train", "--scale", "smoke", "fedagrac", "fig2-async", "-o")
 SLOW = """
 import sys, time
@@ -57,4 +55,4 @@ def test_a_training_that_is_to_stop_ends_at_a_checkpoint_and_goes_on(name: str, 
         command = [sys.executable, "-m", "reproduce", *TRAIN, str(path)]
         subprocess.run(command, env={**environment, "REPRODUCE_STORE": str(place)}, check=True)
     pd.testing.assert_frame_equal(pd.read_parquet(output), pd.read_parquet(whole), check_exact=True)
-    assert [reading.result(path)[1][0].training["resumed"] for path in (output, whole)] == [True, False]
+    assert [store.result(path)[1][0].training["resumed"] for path in (output, whole)] == [True, False]

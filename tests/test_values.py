@@ -25,7 +25,7 @@ from reproduce.declare.values import check_values
 from reproduce.errors import UserError
 from reproduce.models import declared
 from reproduce.partitions import dirichlet, groups, labels
-from reproduce.play.names import NAMES
+from reproduce.play.specs import NAMES
 from reproduce.problem import Classification, Quadratic
 from reproduce.systems import System, link, membership, speeds, work
 from reproduce.systems.policies import FavanoPolicy, FedAvgPolicy

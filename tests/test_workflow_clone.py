@@ -72,7 +72,7 @@ def test_a_replay_that_agrees_means_nothing_to_do(both: Path) -> None:
     for name in ("own", "shared"):
         ask += f"job = plan.job('smoke', 'fedacs', '{name}')\n"
         ask += "line = dict.fromkeys(replayed.COLUMNS, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
-        ask += "replayed.add('smoke', [line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)}])\n"
+        ask += "replayed.add('smoke', line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)})\n"
     subprocess.run([sys.executable, "-c", ask], cwd=copy, env=miniature.environment(copy), check=True)
     assert "Nothing to be done" in text(snakemake(copy, *BOTH, "-n"))
 

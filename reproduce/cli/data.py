@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from reproduce.cli import options
+from reproduce import cli
 from reproduce.errors import UserError
 from reproduce.text import print_json, print_table
 
@@ -17,7 +17,7 @@ NAME = "data"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", metavar="get", help="fetch the data set NAME")
     parser.add_argument("name", nargs="?", metavar="NAME", help="a data set, as the list shows it")
-    options.as_json(parser)
+    cli.as_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -43,7 +43,5 @@ def run(args: argparse.Namespace) -> None:
         print_json([{k: getattr(s, k) for k in keys} | {"papers": list(s.papers), **vars(a)} for s, a in pairs])
         return
     rows = [[s.name, a.state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence] for s, a in pairs]
-    print_table(
-        ["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, ("TRAIN", "TEST"), ("DATA SET", "STATE")
-    )
+    print_table(["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, ("TRAIN", "TEST"))
     print(f"\ndata folder: {here.data}{'' if here.data.is_dir() else ' (does not exist)'}")

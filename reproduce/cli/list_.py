@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from reproduce.cli import options
+from reproduce import cli
+from reproduce.errors import UserError
 from reproduce.text import fill, print_json, print_table
 
 NAME = "list"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    options.target(parser)
-    options.scale(parser)
-    options.as_json(parser)
+    cli.target(parser)
+    cli.scale(parser)
+    cli.as_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.papers.coverage import total
+    from reproduce.papers import total
     from reproduce.runs import plan, results
+    from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
     found = []
@@ -32,6 +35,10 @@ def run(args: argparse.Namespace) -> None:
             made = "yes" if whole else "in part"
         counts = {"panels": len(panels), "runs": runs, "made": made}
         found.append({"id": a.id, "paper": a.paper, "kind": a.kind, "title": a.title, **counts})
+    try:
+        check_place()
+    except UserError as error:  # what there is can be listed everywhere
+        print(f"nothing counts as made here: {error}", file=sys.stderr)
     if args.json:
         print_json(found)
         return
@@ -39,4 +46,4 @@ def run(args: argparse.Namespace) -> None:
         print(fill(f"{total()} figures and tables of the five papers are part of this package."))
     print(fill(f"At {scale} scale (another one: --scale):") + "\n")
     rows = [[str(f[key]) for key in ("id", "panels", "runs", "made", "title")] for f in found]
-    print_table(["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"], rows, ("PANELS", "RUNS"), ("ARTIFACT",))
+    print_table(["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"], rows, ("PANELS", "RUNS"))

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import files
-from reproduce.cli import options
+from reproduce import cli, files
+from reproduce.declare.values import Seed, check
 from reproduce.errors import UserError
 from reproduce.text import fill, print_json, print_table
 
@@ -32,12 +32,12 @@ ROWS = 50
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("panel", metavar="BENCHMARK", help="an alias, PAPER/PANEL or PAPER/PANEL:label=value")
-    options.scale(parser, "reduced")
+    cli.scale(parser, "reduced")
     parser.add_argument("--seed", type=int, default=0, help="of the run (default: 0)")
-    options.as_json(parser)
+    cli.as_json(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, action="append", default=[], metavar="FILE",
-        help="write FILE.parquet, the partition itself, or draw it as FILE.png or FILE.pdf; repeatable",
+        "-o", "--output", type=Path, metavar="FILE",
+        help="write FILE.parquet, the partition itself, or draw it as FILE.png or FILE.pdf",
     )  # fmt: skip
 
 
@@ -48,10 +48,11 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.report import partition
     from reproduce.settings import settings
 
-    if not 0 <= args.seed < 2**32:
-        raise UserError(f"--seed {args.seed}: use a number from 0 to 2^32 - 1")
-    for output in args.output:
-        _check(output)
+    check("--seed", args.seed, Seed)
+    if output := args.output:
+        if output.suffix not in (".parquet", ".png", ".pdf"):
+            raise UserError(f"-o {output}: end its name in .parquet for the partition, in .png or .pdf for a picture")
+        files.check_writable(output)
     benchmark = find(args.panel, args.scale)
     problem: Any = benchmark.template.problem
     if problem.model is None:
@@ -64,20 +65,12 @@ def run(args: argparse.Namespace) -> None:
         print_json({**about, "substitute": benchmark.substitute, "holdings": held.to_dict("records")})
     else:
         _print(benchmark, about, held)
-    for output in args.output:
-        if output.suffix == ".parquet":
-            exported.write(output, rows, about)
-        else:
-            _draw(output, partition.counts(found), about)
-        if not args.json:
-            print(f"written: {output}")
-
-
-def _check(output: Path) -> None:
-    """UserError for a file that cannot be written, or whose name does not say what to write."""
-    if output.suffix not in (".parquet", ".png", ".pdf"):
-        raise UserError(f"-o {output}: end its name in .parquet for the partition, in .png or .pdf for a picture")
-    files.check_writable(output)
+    if output and output.suffix == ".parquet":
+        exported.write(output, rows, about)
+    elif output:
+        _draw(output, partition.counts(found), about)
+    if output and not args.json:
+        print(f"written: {output}")
 
 
 def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> None:
@@ -90,30 +83,18 @@ def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> N
     print_table(header, rows, right=header)
     if len(held) > ROWS:
         print(f"... and {len(held) - ROWS:,} more clients (`--json` has all)")
-    order = held.sort_values("samples", kind="stable").iloc[[0, (len(held) - 1) // 2, -1]]  # the smaller of two middles
-    told = zip(("smallest", "median", "largest"), order["samples"], order["client"], strict=True)
-    print("\nsamples per client:", ", ".join(f"{name} {samples:,} (client {client})" for name, samples, client in told))
-    for line in _said(benchmark, about, int(held["samples"].sum())):
-        print(fill(line))
-
-
-def _said(benchmark: Benchmark, about: dict[str, Any], total: int) -> list[str]:
-    """What the table is of."""
     whole, used = about["samples"]["train"].values()
-    data = f"data: {about['data']}, {whole:,} training samples"
-    if used < whole:
-        data += f", of which {used:,} are in use, drawn with the seed {about['subset_seed']}"
+    drawn = f", of which {used:,} are in use, drawn with the seed {about['subset_seed']}" if used < whole else ""
     seed = "" if about["seed"] is None else f"; seed {about['seed']}"
     enters = "" if about["depends_on_seed"] else "; the same for all seeds of runs"
     said = [
+        f"stand-in at {benchmark.scale} scale: {benchmark.substitute}" if benchmark.substitute else "",
         f"partition: {about['partition']} among {about['clients']} clients{seed}{enters}",
-        f"{data}; the clients hold {total:,}",
+        f"data: {about['data']}, {whole:,} training samples{drawn}; the clients hold {held['samples'].sum():,}",
         f"SHA-256 of the data: {about['data_sha256']}",
         f"checksum of the partition: {about['checksum']}",
     ]
-    if benchmark.substitute:
-        said.insert(0, f"stand-in at {benchmark.scale} scale: {benchmark.substitute}")
-    return said
+    print("", *map(fill, filter(None, said)), sep="\n")
 
 
 def _draw(output: Path, counts: Any, about: dict[str, Any]) -> None:

@@ -9,23 +9,21 @@ job whose data set is not in the data folder is left out of the workflow, and `s
 current, or of older code (and perhaps confirmed by a replay), or have too few seeds, or runs that were followed only to
 their target, or are of another declaration and not used.
 
-With `--budget 25m` the jobs to train first: those without results that have the most claims and printed numbers per
+With `--budget HOURS` the jobs to train first: those without results that have the most claims and printed numbers per
 minute and fit into that time. What an artifact has of them is shared out to its jobs. Times are of one core; with
-`--rate 20T` of a GPU with so many FLOPs per second (`python -m benchmarks gpu` says how many), to which nothing is
-given that a core trains within the budget.
+`--rate TFLOPS` of a GPU (`python -m benchmarks gpu` says its rate), to which nothing is given that a core trains within
+the budget.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from reproduce.cli import options
-from reproduce.errors import UserError
+from reproduce import cli
 from reproduce.text import counted, duration, fill, print_json, print_table, short
 
 if TYPE_CHECKING:
@@ -35,12 +33,12 @@ NAME = "plan"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    options.target(parser)
-    options.scale(parser)
+    cli.target(parser)
+    cli.scale(parser)
     parser.add_argument("--jobs", action="store_true", help="list the jobs")
-    options.as_json(parser)
-    parser.add_argument("--budget", metavar="TIME", help="what to train first in so much time, such as 25m or 2h")
-    parser.add_argument("--rate", metavar="FLOPS", help="FLOPs per second for --budget, such as 20T or 500G")
+    cli.as_json(parser)
+    parser.add_argument("--budget", type=float, metavar="HOURS", help="what to train first in so much time")
+    parser.add_argument("--rate", type=float, metavar="TFLOPS", help="10^12 FLOPs per second of a GPU, for --budget")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -57,7 +55,10 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print_json([describe(j) for j in jobs])
         return
-    (_print_jobs if args.jobs else _print_artifacts)(jobs, wanted)
+    if args.jobs:
+        _print_jobs(jobs)
+    else:
+        _print_artifacts(jobs, wanted)
     able = [j for j in jobs if not plan.missing(j) and not results.standing(j).holds]
     lacking = sum(bool(plan.missing(j)) and not results.standing(j).holds for j in jobs)
     seconds, flops = [costs.due(j).seconds for j in able], sum(costs.due(j).flops for j in able)
@@ -84,12 +85,11 @@ def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
         states = Counter(map(state, mine)).most_common()
         said = " | ".join(f"{count}: {text}" for text, count in states) or "nothing to train"
         rows.append([name, str(len(mine)), str(len(due)), *needs, said])
-    print_table(
-        ["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"], rows, ("JOBS", "DUE", "TIME", "FLOPS"), ("ARTIFACT",)
-    )
+    header = ["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"]
+    print_table(header, rows, header[1:-1])
 
 
-def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
+def _print_jobs(jobs: Sequence[Job]) -> None:
     from reproduce.runs import costs
 
     header = ["PAPER", "JOB", "EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME", "STATE"]
@@ -98,39 +98,22 @@ def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
         cost = costs.cost(j)
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
         rows.append([j.paper, j.name, *counts, bound([j]) + duration(cost.seconds), state(j)])
-    print_table(header, rows, ("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
+    print_table(header, rows, header[2:-1])
 
 
-def _print_first(jobs: Sequence[Job], time: str, rate: str | None) -> None:
-    from reproduce.runs import costs, first
+def _print_first(jobs: Sequence[Job], hours: float, rate: float | None) -> None:
+    from reproduce.runs import costs
 
-    speed = amount("--rate", rate, RATES) if rate else None
-    chosen = list(first.first(jobs, amount("--budget", time, TIMES), speed))
+    chosen = list(costs.first(jobs, 3600 * hours, rate and 1e12 * rate))
     rows, end = [], 0.0
     for one in chosen:
         end += one.seconds
         worth = [f"{n:.3g}" for n in (one.claims, one.numbers, one.rate)]
         rows.append([one.job.paper, one.job.name, short(costs.due(one.job).flops), duration(end), *worth])
     header = ["PAPER", "JOB", "FLOPS", "DONE AFTER", "CLAIMS", "NUMBERS", "PER MINUTE"]
-    print_table(header, rows, header[2:], whole=["JOB"])
+    print_table(header, rows, header[2:])
     claims, numbers = sum(one.claims for one in chosen), sum(one.numbers for one in chosen)
-    print()
-    print(fill(f"{counted(len(chosen), 'job')} in {duration(end)}: {claims:.3g} claims, {numbers:.3g} numbers"))
-
-
-TIMES = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-RATES = {"G": 1e9, "T": 1e12, "P": 1e15}
-
-
-def amount(option: str, text: str, units: Mapping[str, float]) -> float:
-    """A positive number with a unit; UserError for anything else."""
-    try:
-        value = float(text[:-1]) * units[text[-1:]]
-    except (ValueError, KeyError):
-        value = 0
-    if not 0 < value < math.inf:
-        raise UserError(f"{option} {text}: use a number and {', '.join(units)}, such as 25{[*units][1]}")
-    return value
+    print(f"\n{counted(len(chosen), 'job')} in {duration(end)}: {claims:.3g} claims, {numbers:.3g} numbers")
 
 
 def bound(jobs: Iterable[Job]) -> str:

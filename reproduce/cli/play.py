@@ -14,8 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import files
-from reproduce.cli import options
+from reproduce import cli, files
 from reproduce.errors import UserError
 from reproduce.text import duration, fill, print_json, print_table
 
@@ -45,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--clients", type=int, metavar="N", help="how many there are (plain benchmark: 20)")
     add("--epochs", type=float, metavar="E", help="that a client trains in a round, such as 0.5 (plain benchmark: 2)")
     add("--by-client", action="store_true", help="also the accuracy of the worst client, and its spread over clients")
-    options.scale(parser, "reduced")
+    cli.scale(parser, "reduced")
     add("--seeds", default="0-4", metavar="SEEDS", help="that are reported, such as 0-4 (default) or 0,2,7")
     add("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
@@ -63,18 +62,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--list": "show the benchmarks with size and cost; train nothing",
         "--cost": "show what it would cost; train nothing",
         "--finished": "show what is trained; train nothing",
-        "--replay": "train the first rounds of what is trained again and compare, as replay",
     }.items():
         asked.add_argument(name, action="store_true", help=about)
-    options.as_json(parser)
+    cli.as_json(parser)
     add("-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf")
 
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.play.benchmarks import ALIASES
-    from reproduce.play.names import NAMES
     from reproduce.play.owndata import benchmarks as chosen
-    from reproduce.play.specs import parse
+    from reproduce.play.specs import NAMES, parse
     from reproduce.runs import plan
 
     scale = plan.check_scale(args.scale)
@@ -104,8 +101,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
     from reproduce.play.match import FACTORS, Match
-    from reproduce.play.specs import Spec, parse
-    from reproduce.play.written import grid, seeds
+    from reproduce.play.specs import Spec, grid, parse, seeds
 
     if args.grid and not args.tune:
         raise UserError("--grid is of --tune: add it, or write a rate as an option, fedprox(lr=0.1)")
@@ -121,13 +117,6 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
 def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:
     """Check, say the cost, train, show; nothing of it is begun if the result could not be written. said: of the user's
     own data."""
-    from reproduce.cli import replay
-
-    if args.replay:
-        if args.output:
-            raise UserError("--replay writes results/SCALE/replay.csv, and does not go with -o")
-        replay.again(match.trained(), match.benchmarks[0].scale, json=args.json)
-        return
     if not args.finished:
         match.check()
     if args.output:
@@ -160,44 +149,30 @@ def _check_failed(match: Match) -> None:
 
 
 def _list(benchmarks: list[Benchmark], json: bool) -> None:
-    found = [describe(b) for b in benchmarks]
-    if json:
-        print_json(found)
-        return
-    names = ("benchmark", "clock", "data", "model", "clients", "reference", "time")
-    told = [f | {"clock": f["clock"].lower(), "time": duration(f["seconds"])} for f in found]
-    rows = [[str(f[name]) for name in names] for f in told]
-    header = [name.upper() for name in names]
-    print_table(header, rows, right=("CLIENTS", "TIME"), whole=("BENCHMARK", "DATA"))
-    note = (
-        "The time is of one run of the reference on one core; `--json` also has panel, parameters, learning rate, "
-        "samples and FLOPs. Any declared panel is a benchmark too, as PAPER/PANEL (`plan --jobs --scale reduced`)."
-    )
-    print(f"\n{fill(note)}")
-
-
-def describe(b: Benchmark) -> dict[str, Any]:
-    """A benchmark as JSON-ready data; samples, FLOPs and seconds are of one run of its reference."""
+    """The time is of one run of the reference."""
     from reproduce.play.specs import Spec
     from reproduce.runs import costs
 
-    template: Any = b.experiment(Spec(b.reference))
-    cost, problem = costs.together((template,), (0,)), template.problem
-    data = getattr(problem, "data", problem)
-    return {
-        "benchmark": b.name,
-        "panel": b.declared,
-        "clock": type(template.clock).__name__,
-        "data": data if isinstance(data, str) else type(data).__name__,
-        "model": type(problem.model).__name__ if problem.model else "",
-        "clients": problem.clients,
-        "parameters": problem.model.parameters if problem.model else problem.dim,
-        "rate": template.algorithm.lr,
-        "reference": b.reference,
-        "samples": cost.samples,
-        "flops": cost.flops,
-        "seconds": cost.seconds,
-    }
+    found: list[dict[str, Any]] = []
+    for b in benchmarks:
+        template: Any = b.experiment(Spec(b.reference))
+        problem, seconds = template.problem, costs.together((template,), (0,)).seconds
+        data = getattr(problem, "data", problem)
+        row = {"benchmark": b.name, "panel": b.declared, "clock": type(template.clock).__name__.lower()}
+        row |= {"data": data if isinstance(data, str) else type(data).__name__}
+        row |= {"model": type(problem.model).__name__ if problem.model else "", "clients": problem.clients}
+        found.append({**row, "rate": template.algorithm.lr, "reference": b.reference, "seconds": seconds})
+    if json:
+        print_json(found)
+        return
+    names = ("benchmark", "clock", "data", "model", "clients", "rate", "reference")
+    rows = [[*(str(f[name]) for name in names), duration(f["seconds"])] for f in found]
+    print_table([*map(str.upper, names), "TIME"], rows, right=("CLIENTS", "RATE", "TIME"))
+    note = (
+        "The time is of one run of the reference on one core. Any declared panel is a benchmark too, as PAPER/PANEL "
+        "(`plan --jobs --scale reduced`)."
+    )
+    print(f"\n{fill(note)}")
 
 
 def _shown(match: Match, args: argparse.Namespace) -> None:
@@ -210,13 +185,15 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         print_json([{k: None if v != v else v for k, v in row.items()} for row in found.to_dict("records")])
     else:
         one = len(match.benchmarks) == 1
-        rows = [[*r[one:-1], r[-1].replace(scores.AT_EDGE, f" {EDGE}")] for r in shown.rows(found)]
-        header, notes = shown.header(found)[one:], shown.notes(match)
+        states = (r[-1].partition(": ")[0].replace(scores.AT_EDGE, f" {EDGE}") for r in shown.rows(found))
+        rows = [[*r[one:-1], state] for r, state in zip(shown.rows(found), states, strict=True)]
+        failed = [f"{e.spec.text} on {e.benchmark.name} failed: {e.failed}" for e in match.entries if e.failed]
+        header, notes = shown.header(found)[one:], failed + shown.notes(match)
         if any(EDGE in r[-1] for r in rows):
             notes.append(f"{EDGE} The best rate is at the edge of its grid: `--grid` tries others.")
         if {r[-1] for r in rows} == {"ok"}:  # which says nothing
             header, rows = header[:-1], [r[:-1] for r in rows]
-        print_table(header, rows, right=shown.RIGHT, whole=("BENCHMARK", "ALGORITHM"))
+        print_table(header, rows, right=shown.RIGHT)
         print("", *map(fill, notes), sep="\n")
     if args.output:
         written = shown.write(match, frame, args.output)

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from reproduce.cli import options
+from reproduce import cli
 from reproduce.errors import UserError
 
 NAME = "render"
@@ -16,8 +16,8 @@ WIDTHS = (2.5, 10.0)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    options.target(parser, several=True)
-    options.scale(parser)
+    cli.target(parser, several=True)
+    cli.scale(parser)
     parser.add_argument(
         "--width", type=float, metavar="INCHES", default=0.0,
         help="lay figures out for another width, beside the usual one of 7 inches (IEEE's page): 3.25 is a column of "
@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-@options.plain_strings()
+@cli.plain_strings()
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan
     from reproduce.settings import check_place
@@ -51,10 +51,9 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _render(scale: str, name: str, width: float) -> None:
-    from reproduce import files
+    from reproduce import files, store
     from reproduce.report import render
     from reproduce.runs import plan, results
-    from reproduce.store import seal
 
     outputs = [Path(file) for file in plan.outputs(scale, name)]
     for file in outputs:
@@ -68,5 +67,5 @@ def _render(scale: str, name: str, width: float) -> None:
     if width:
         print(*written, sep="\n")
         return
-    files.write_text(outputs[-1], json.dumps(seal.sealed(made, outputs[-2]), indent=1) + "\n")
+    files.write_text(outputs[-1], json.dumps(store.sealed(made, outputs[-2]), indent=1) + "\n")
     print("written:", next(file for file in outputs if file.suffix in (".png", ".md")))

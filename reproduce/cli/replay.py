@@ -15,16 +15,16 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.cli import options
-from reproduce.text import print_json, print_table
+from reproduce import cli
+from reproduce.text import print_table
 
 if TYPE_CHECKING:
     from reproduce.runs.plan import Job
-    from reproduce.store.reading import Stored
+    from reproduce.store import Stored
 
 NAME = "replay"
 EXACT = 100
@@ -32,67 +32,43 @@ EXACT = 100
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    options.target(parser)
-    options.scale(parser)
+    cli.target(parser)
+    cli.scale(parser)
     parser.add_argument("--rounds", type=int, default=2, metavar="K", help="rounds to train at least (default: 2)")
-    options.as_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
+    """UserError, when all is done, for what cannot be replayed and for results that today's code does not give."""
+    from tqdm import tqdm
+
+    from reproduce import files
     from reproduce.errors import UserError
-    from reproduce.runs import plan, results
+    from reproduce.runs import plan, replayed, results
     from reproduce.settings import check_place
 
     if args.rounds < 1:
         raise UserError("replay at least 1 round")
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
+    files.check_writable(replayed.file(args.scale))
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    again([[job] for job in found], args.scale, args.rounds, args.json)
-
-
-def again(
-    groups: Sequence[Sequence[Job]],
-    scale: str,
-    rounds: int = 2,
-    json: bool = False,
-) -> None:
-    """Replay what of these results needs it, a group in one cohort, record and print it.
-
-    UserError, when all is done, for what cannot be replayed and for results that today's code does not give.
-    """
-    from tqdm import tqdm
-
-    from reproduce import files
-    from reproduce.errors import UserError
-    from reproduce.runs import replayed, results
-
-    files.check_writable(replayed.file(scale))
-    replayed.check(scale)
-    found = [job for group in groups for job in group]
-    todo = [list(pending(g, rounds)) for g in groups]
-    todo = sorted(filter(None, todo), key=lambda g: expected(g, rounds))
-    shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
+    todo = sorted((j for j in found if pending(j, args.rounds)), key=lambda j: expected(j, args.rounds))
     done: list[Mapping[str, str]] = []
     failed = []
-    with tqdm(total=sum(map(len, todo)), unit="job", disable=not todo or None) as bar:
-        for group in todo:
-            bar.set_postfix_str(f"{group[0].paper}/{group[0].name}")
+    with tqdm(todo, unit="job", disable=not todo or None) as bar:
+        for job in bar:
+            bar.set_postfix_str(f"{job.paper}/{job.name}")
             try:
-                lines = together(group, rounds)
+                done.append(replay(job, args.rounds))
             except UserError as error:
-                failed.append(f"{group[0].paper}/{group[0].name}: {error}")
-                continue
-            finally:
-                bar.update(len(group))
-            replayed.add(scale, lines)
-            done += lines
-    if json:
-        print_json(done)
-    elif done:
+                failed.append(f"{job.paper}/{job.name}: {error}")
+            else:
+                replayed.add(args.scale, done[-1])
+    if done:
+        shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
         rows = [[line[c] for c in shown] for line in done]
         print_table(list(map(str.upper, shown)), rows, right=("ROUNDS", "ROWS", "DEVIATION", "TOLERANCE"))
-    print(f"replayed {len(done)}; {results.tally(found)}", file=sys.stderr if json else sys.stdout)
+    print(f"replayed {len(done)}; {results.tally(found)}")
     differing = [f"{j.paper}/{j.name}" for j in found if "differs" in states(j)]
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
@@ -100,21 +76,20 @@ def again(
         raise UserError("; ".join(failed))
 
 
-def pending(jobs: Iterable[Job], rounds: int) -> Iterator[Job]:
-    """The jobs to replay: of older code, with data, and not recorded for today's code with as many rounds."""
+def pending(job: Job, rounds: int) -> bool:
+    """Is the job to be replayed? It is of older code, has data, and is not recorded for today's code with as many
+    rounds."""
     from reproduce.runs import plan, replayed, results
 
-    for job in jobs:
-        found = states(job)
-        line = replayed.lines(job.scale).get(f"{job.paper}/{job.name}", {})
-        if not results.standing(job).usable or found <= {"current"}:
-            continue
-        if found <= {"current", "confirmed", "differs"} and int(line["asked"]) >= depth(job, rounds):
-            continue
-        if plan.missing(job):
-            print(f"{job.paper}/{job.name}: not replayed, {plan.missing(job)}", file=sys.stderr)
-            continue
-        yield job
+    found = states(job)
+    line = replayed.lines(job.scale).get(f"{job.paper}/{job.name}", {})
+    if not results.standing(job).usable or found <= {"current"}:
+        return False
+    if found <= {"current", "confirmed", "differs"} and int(line["asked"]) >= depth(job, rounds):
+        return False
+    if missing := plan.missing(job):
+        print(f"{job.paper}/{job.name}: not replayed, {missing}", file=sys.stderr)
+    return not missing
 
 
 def states(job: Job) -> set[str]:
@@ -133,29 +108,17 @@ def depth(job: Job, rounds: int) -> int:
     return rounds + max((c.returns * c.rounds for c in clocks if isinstance(c, Sessions)), default=0)
 
 
-def expected(jobs: Sequence[Job], rounds: int) -> float:
+def expected(job: Job, rounds: int) -> float:
     """Seconds that the replay takes, about: some rounds, or those up to the first evaluation, of one seed."""
     from reproduce.runs import costs
 
-    def seconds(job: Job) -> float:
-        sizes = [(e.clock.length(e), e.clock.evaluations(e)) for e in job.experiments]
-        share = max(min(1.0, max(depth(job, rounds), long / looks) / long) for long, looks in sizes)
-        return costs.cost(job).seconds * share / len(job.panel.seeds)
-
-    return sum(map(seconds, jobs))
+    sizes = [(e.clock.length(e), e.clock.evaluations(e)) for e in job.experiments]
+    share = max(min(1.0, max(depth(job, rounds), long / looks) / long) for long, looks in sizes)
+    return costs.cost(job).seconds * share / len(job.panel.seeds)
 
 
-def together(jobs: Sequence[Job], rounds: int) -> list[Mapping[str, str]]:
-    """Replay jobs that are alike but for their algorithms in one cohort; one by one if that does not agree. Their lines
-    in the record."""
-    whole = _replayed(jobs, rounds)
-    if len(jobs) == 1 or all(line["agrees"] == "yes" for line in whole):
-        return whole
-    return [line for job in jobs for line in _replayed([job], rounds)]
-
-
-def _replayed(jobs: Sequence[Job], rounds: int) -> list[Mapping[str, str]]:
-    """The lines of jobs that are replayed in one cohort, which share its outcome.
+def replay(job: Job, rounds: int) -> Mapping[str, str]:
+    """Replay a job; its line in the record.
 
     Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed of each
     training. Where these differ, all are: narrow layers round otherwise in a stack with fewer models, and a few rounds
@@ -165,31 +128,30 @@ def _replayed(jobs: Sequence[Job], rounds: int) -> list[Mapping[str, str]]:
     from reproduce.engine.hardware import machine
     from reproduce.errors import UserError
     from reproduce.report.histories import Source, load
-    from reproduce.runs import results
+    from reproduce.runs import replay, results
     from reproduce.runs.provenance import now
-    from reproduce.runs.replay import replay
 
-    there = [run for job in jobs for run in results.standing(job).there]
-    experiments = [e for job in jobs for e in job.experiments]
-    problems: list[Any] = [e.problem for e in experiments]
-    rounds = max(depth(job, rounds) for job in jobs)
-    networks = any(problem.model for problem in problems)
+    there = results.standing(job).there
+    problems: list[Any] = [e.problem for e in job.experiments]
+    rounds = depth(job, rounds)
     counts = Counter(run.seed for run in there)
-    trained = [seed for seed in counts if counts[seed] == len(experiments)]
+    trained = [seed for seed in counts if counts[seed] == len(job.experiments)]
     if not trained:
         raise UserError("its settings have no seed in common: train the seeds that are missing")
+    networks = any(problem.model for problem in problems)
     seeds, length = (_first(there, trained), rounds) if networks else (trained, max(rounds, EXACT))
-    codes, start = [code(job.experiments) for job in jobs], time.monotonic()
-
-    precision = there[0].precision
-    files = [Source(job.panel.name, Path(job.output)) for job in jobs]
-    stored = load(files, jobs[0].scale, experiments=experiments).frame
-    outcome = replay(experiments, seeds, length, stored, precision)
+    source, start, precision = code(job.experiments), time.monotonic(), there[0].precision
+    files = [Source(job.panel.name, Path(job.output))]
+    stored = load(files, job.scale, experiments=job.experiments).frame
+    outcome = replay.replay(job.experiments, seeds, length, stored, precision)
     if not outcome.agrees and seeds != trained:
         seeds = trained
-        outcome = replay(experiments, seeds, length, stored, precision)
-    here, seconds = machine(), time.monotonic() - start
-    said: dict[str, str] = {
+        outcome = replay.replay(job.experiments, seeds, length, stored, precision)
+    here = machine()
+    return {
+        "job": f"{job.paper}/{job.name}",
+        "result": max(run.training["date"] for run in there),
+        "code": source,
         "seeds": " ".join(map(str, seeds)),
         "asked": str(rounds),
         "rounds": str(outcome.rounds),
@@ -198,16 +160,11 @@ def _replayed(jobs: Sequence[Job], rounds: int) -> list[Mapping[str, str]]:
         "where": outcome.where,
         "tolerance": f"{outcome.tolerance:g}",
         "agrees": "yes" if outcome.agrees else "no",
-        "seconds": f"{seconds / len(jobs):.1f}",
+        "seconds": f"{time.monotonic() - start:.1f}",
         "processor": str(here["processor"]),
         "instructions": str(here["instructions"]),
         "date": now(),
     }
-    lines: list[Mapping[str, str]] = []
-    for job, source in zip(jobs, codes, strict=True):
-        newest = max(run.training["date"] for run in results.standing(job).there)
-        lines.append({"job": f"{job.paper}/{job.name}", "result": newest, "code": source, **said})
-    return lines
 
 
 def _first(there: Sequence[Stored], seeds: Sequence[int]) -> list[int]:

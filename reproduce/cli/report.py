@@ -12,22 +12,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reproduce.cli import options
+from reproduce import cli
 from reproduce.errors import UserError
 
 NAME = "report"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    options.scale(parser)
+    cli.scale(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--open", action="store_true", help="show it in the browser")
     form.add_argument("--docs", action="store_true", help="write docs/papers and the numbers in README.md")
     form.add_argument("--crate", action="store_true", help="write ro-crate-metadata.json: a Workflow Run RO-Crate")
     form.add_argument("--check", action="store_true", help="write nothing; fail if a document is not up to date")
 
 
-@options.plain_strings()
+@cli.plain_strings()
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan
     from reproduce.settings import check_place
@@ -39,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
     elif args.crate:
         write_crate()
     else:
-        write_page(scale, args.open)
+        write_page(scale)
 
 
 def write_documents(check: bool) -> None:
@@ -70,26 +69,20 @@ def write_crate() -> None:
     from reproduce import files
     from reproduce.pages.crate import FILE, crate
 
-    files.check_writable(FILE)
     files.write_text(FILE, json.dumps(crate(), indent=1, ensure_ascii=False) + "\n")
     print(f"Written: {FILE}")
 
 
-def write_page(scale: str, show: bool) -> None:
+def write_page(scale: str) -> None:
     from reproduce import files
     from reproduce.declare.experiment import SCALES
+    from reproduce.pages.page import page
+    from reproduce.verdicts.scoreboard import scoreboard
 
     path = Path("report", scale, "index.html")
     if not Path("results", scale).is_dir():
         raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     files.check_writable(path)
-    from reproduce.pages.page import page
-    from reproduce.verdicts.scoreboard import scoreboard
-
     beside = [s for s in SCALES if s != scale and Path("report", s, "index.html").is_file()]
     files.write_text(path, page(scale, scoreboard(scale), beside))
     print(f"Written: {path}")
-    if show:
-        import webbrowser
-
-        webbrowser.open(path.resolve().as_uri())

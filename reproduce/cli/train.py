@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from reproduce.cli import options
+from reproduce import cli
 
 NAME = "train"
 
@@ -19,7 +19,7 @@ NAME = "train"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", metavar="PAPER", help="such as fedacs")
     parser.add_argument("job", nargs="+", metavar="JOB", help="a job's name, as `plan` prints it; several: in turn")
-    options.scale(parser)
+    cli.scale(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: where the workflow expects it")
 
 

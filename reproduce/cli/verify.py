@@ -15,12 +15,12 @@ import argparse
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce.cli import options
-from reproduce.text import fill, paint, running, table
+from reproduce import cli
+from reproduce.text import fill, paint, print_table
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
@@ -35,17 +35,17 @@ COLOURS: Mapping[str, str] = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    options.target(parser)
-    options.scale(parser)
+    cli.target(parser)
+    cli.scale(parser)
     parser.add_argument("--only", choices=COLOURS, metavar="VERDICT", help=f"one of {', '.join(COLOURS)}")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the numbers of every claim")
     form = parser.add_mutually_exclusive_group()
-    options.as_json(form)
+    cli.as_json(form)
     form.add_argument("--expected", action="store_true", help="compare the results with results/SCALE.json instead")
     form.add_argument("--update", action="store_true", help="write results/SCALE.json of the results that are there")
 
 
-@options.plain_strings()
+@cli.plain_strings()
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import due, plan, results
     from reproduce.settings import check_place
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> None:
         whole = bool(args.target or args.only or args.verbose)
         asked = [v for v in claims(board) if not v.unasked]
         head, rows = tally(asked)
-        print("\n".join(table(head, rows, head[1:], running())))
+        print_table(head, rows, head[1:])
         print()
         lines = [line for verdict in COLOURS for line in group(verdict, asked, whole, args.only == "not run")]
         print("\n".join([*lines, *listed_checks(board), *not_asked(board)]))
@@ -100,16 +100,14 @@ def compare(scale: str, update: bool) -> None:
     print(f"{count:,} numbers of {len(there)} jobs are as expected")
 
 
-def tally(board: Iterable[Verdict]) -> tuple[list[str], list[list[str]]]:
-    """Papers by verdicts: the header and the lines of a table."""
-    papers: dict[str, Counter[str]] = {}
-    for v in board:
-        papers.setdefault(v.paper, Counter())[v.verdict] += 1
-    total = sum(papers.values(), Counter[str]())
-    papers |= {"all": total} if len(papers) > 1 else {}
-    words = [word for word in COLOURS if total[word]]
-    rows = [[p, str(counts.total()), *(str(counts[word] or "") for word in words)] for p, counts in papers.items()]
-    return ["PAPER", "CLAIMS", *map(str.upper, words)], rows
+def tally(board: Sequence[Verdict]) -> tuple[list[str], list[list[str]]]:
+    """Verdicts by papers: the header and the lines of a table."""
+    counts = Counter((v.verdict, v.paper) for v in board)
+    papers = list(dict.fromkeys(v.paper for v in board))
+    found = {word: [counts[word, paper] for paper in papers] for word in COLOURS}
+    found = {word: numbers for word, numbers in found.items() if any(numbers)}
+    found["all"] = [sum(numbers) for numbers in zip(*found.values(), strict=True)]
+    return ["VERDICT", *papers, "ALL"], [[w, *(str(n or "") for n in (*ns, sum(ns)))] for w, ns in found.items()]
 
 
 def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> list[str]:

@@ -248,7 +248,8 @@ def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArra
     for name in names:
         values = columns.get(name)
         if values is None or isinstance(values, Names) or values.dtype.kind not in "biuf":
-            wrong = "is missing" if values is None else "has words; features are numbers or pictures: leave it out"
+            out = f"leave it out, or let it name the clients, --partition column:{name}"
+            wrong = "is missing" if values is None else f"has words; features are numbers or pictures: {out}"
             raise UserError(f"{what}: the column {name} {wrong}")
         if len(values) != rows:
             raise UserError(f"{what}: the column {name} has {len(values)} rows and the labels have {rows}")

@@ -20,7 +20,7 @@ from reproduce.errors import UserError
 from reproduce.files import read_yaml
 from reproduce.papers import artifacts
 from reproduce.runs import plan, results
-from reproduce.store.reading import Stored
+from reproduce.store import Stored
 from reproduce.text import counted, named_seeds
 
 FILE = Path("ro-crate-metadata.json")

@@ -21,8 +21,7 @@ from reproduce.files import read_text
 from reproduce.pages import agreement, choices
 from reproduce.pages.quotes import FUNCTIONS, filled
 from reproduce.pages.short import SIDES, about, first_table, short
-from reproduce.papers import PAPERS
-from reproduce.papers.coverage import coverage, coverage_table
+from reproduce.papers import PAPERS, coverage_table
 from reproduce.runs import plan, results
 from reproduce.text import duration, markdown
 from reproduce.verdicts import words
@@ -63,7 +62,7 @@ def documents() -> tuple[dict[Path, str], list[str]]:
 
 def rendered(template: Path, **more: Any) -> str:
     """A template's text with the numbers of the working directory. UserError if it asks for what is not there."""
-    functions = {f.__name__: f for f in FUNCTIONS} | {"coverage": {c.paper: c for c in coverage()}, **more}
+    functions = {f.__name__: f for f in FUNCTIONS} | more
     return re.sub(r"\n{3,}", "\n\n", filled(read_text(template), functions).strip()) + "\n"
 
 

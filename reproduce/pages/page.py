@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reproduce import papers
+from reproduce import papers, store
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError
@@ -24,10 +24,9 @@ from reproduce.files import read_text, regular
 from reproduce.pages.agreement import PICTURE
 from reproduce.pages.html import forest, to_html
 from reproduce.pages.short import About, Short, about, short
-from reproduce.papers.coverage import Coverage, coverage
+from reproduce.papers import Coverage, coverage
 from reproduce.report.histories import one_split
 from reproduce.runs import due, plan, results
-from reproduce.store import reading
 from reproduce.text import counted, duration
 from reproduce.text import short as short_number
 from reproduce.verdicts import words
@@ -209,7 +208,7 @@ def item(
         return Item(artifact, judged, behind, image=address(artifact, shown), caption=said)
     except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
         why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
-        reading.say(shown, why)
+        store.say(shown, why)
         return Item(artifact, judged, behind, target=str(first), refused=f"{shown}: {why}")
 
 

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import store
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError, unknown
 from reproduce.papers import PAPERS, artifacts
@@ -22,7 +23,6 @@ from reproduce.report.histories import Histories
 from reproduce.report.metrics import Reading, read_as
 from reproduce.report.names import canonical
 from reproduce.runs import plan
-from reproduce.store import reading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,8 +96,8 @@ def cells(artifact: str) -> Cells:
     scale, _, name = artifact.partition("/")
     path = Path(f"results/{scale}/cells/{name}.csv")
     try:
-        return _valued(reading.cells(path), str(path)) if os.path.lexists(path) else _read(path)
-    except reading.Unusable as error:
+        return _valued(store.cells(path), str(path)) if os.path.lexists(path) else _read(path)
+    except store.Unusable as error:
         raise UserError(f"{path}: {error}; render it again") from error
 
 
@@ -288,8 +288,8 @@ def minutes(scale: str, paper: str, *jobs: str) -> str:
     for file in sorted(Path(f"results/{scale}/{paper}").glob("*.parquet")):
         if not jobs or file.stem.startswith(jobs):
             try:
-                runs = reading.result(file)[1]
-            except reading.Unusable as error:
+                runs = store.result(file)[1]
+            except store.Unusable as error:
                 raise UserError(f"{file}: {error}; restore it") from error
             trainings = {id(run.training): run.training for run in runs}.values()
             seconds += sum(t.get("cpu_seconds", t.get("seconds", 0.0)) for t in trainings)

@@ -6,7 +6,7 @@ runs = play(["fedprox(mu=0.01)", "my_module:FedSlow"], on="fedacs-static", scale
 runs = play(["fedavg", "scaffold"], data="photos", partition="Dirichlet(0.3)", clients=20)
 print(summary(runs)[["algorithm", "mean", "low", "high", "difference"]])
 
-names, specs   the algorithms of this package by name; how one is written, with a user's own class
+specs          the algorithms of this package by name; how one is written, with a user's own class
 benchmarks     declared panels that any algorithm can run on; what does not fit is refused with the reason
 match, scores  what is trained, at which cost and rate; one number per seed, intervals
 owndata        benchmarks on a user's own data and network
@@ -20,7 +20,6 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from reproduce.data.userfiles import LABEL
 from reproduce.errors import UserError
 from reproduce.play.match import FACTORS, Match
 from reproduce.play.owndata import benchmarks
@@ -41,14 +40,7 @@ def play(
     tune: bool = False,
     against: str = "",
     grid: Iterable[float] = FACTORS,
-    *,
-    data: Any = None,
-    model: Any = None,
-    partition: Any = None,
-    clients: int | None = None,
-    label: str = LABEL,
-    epochs: float | None = None,
-    by_client: bool = False,
+    **own: Any,
 ) -> pd.DataFrame:
     """Train algorithms on benchmarks and return one row per benchmark, algorithm and seed (`Match.frame`); `summary`
     makes means and intervals of it. What was trained before is not trained again; the cost of the rest is said on
@@ -60,21 +52,19 @@ def play(
     has (`partitions.heldout`) and on seeds that are not reported.
     grid: what its own rate is multiplied with for that, in ascending order.
     against: what the others are compared with on the same seeds; "": the benchmark's FedAvg.
-    data: a folder, a file, a `datasets.Dataset` or `DatasetDict` (`data.userdata.bring`), with `label`, the column
-    of labels, in place of the benchmarks' data; without `on`, the plain benchmark of `play.owndata`. model, partition,
-    clients, epochs: in place of theirs (`owndata.benchmarks`). by_client: with columns `worst_client`, the accuracy of
-    the worst client, and `client_spread`, its standard deviation over clients.
+    own: data, label, model, partition, clients, epochs in place of the benchmarks', by_client, as `owndata.benchmarks`
+    takes them; with data and without `on`, the plain benchmark of `play.owndata`.
 
     Raises UserError for unknown names, options of a wrong type, an algorithm that does not fit a benchmark, and data
     that are missing; a class of the user's own that raises while it trains is a row with its error.
     """
     asked = [algorithms] if isinstance(algorithms, str) else list(algorithms)
     places = [on] if isinstance(on, str) else list(on)
-    if not places and data is None:
+    if not places and own.get("data") is None:
         raise UserError("name a benchmark (on=...), or bring data (data=...)")
     match = Match(
         [parse(text) for text in asked],
-        benchmarks(places, scale, data, model, partition, clients, label, epochs, by_client),
+        benchmarks(places, scale, **own),
         tuple(seeds),
         tune,
         against=parse(against) if against else None,

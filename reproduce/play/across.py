@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from reproduce.play import scores
-from reproduce.play.names import NAMES
-from reproduce.play.written import number, span
+from reproduce.play.scores import number, span
+from reproduce.play.specs import NAMES
 from reproduce.report import figures
 from reproduce.report.looks import BLUE, DARK, GREY, VERMILLION
 from reproduce.report.names import pretty

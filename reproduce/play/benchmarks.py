@@ -24,8 +24,7 @@ from reproduce.declare.values import Count, NonNegative
 from reproduce.engine.rule import Rule
 from reproduce.errors import UserError, unknown
 from reproduce.papers import PAPERS, artifacts
-from reproduce.play.names import NAMES, Named
-from reproduce.play.specs import Spec, checked, fields, owned, typed
+from reproduce.play.specs import NAMES, Named, Spec, checked, fields, owned, typed
 from reproduce.runs import plan
 
 ALIASES: Mapping[str, Mapping[str, str]] = {
@@ -206,12 +205,6 @@ def find(name: str, scale: str) -> Benchmark:
     whole, short, rounds = known.get(scale, name).partition("@")
     where, _, wanted = whole.partition(":")
     found = _panels(where.partition("/")[0], plan.check_scale(scale))
-    if where in NAMES:
-        raise UserError(f"{where} is an algorithm, not a benchmark: name it before --on")
-    if where in ALIASES:
-        clock, panel = find(where, scale).template.clock, ALIASES[where][scale].partition("@")[0]
-        cut = f"@{clock.rounds}" if isinstance(clock, Rounds) else ""
-        raise UserError(f"{name}: labels and rounds are of a panel, not of an alias: {panel}{cut}")
     if where not in found:
         raise unknown("benchmark", name, [*ALIASES, *found])
     experiments = [e for e in found[where].experiments if _has(e, wanted, name)]

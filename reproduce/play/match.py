@@ -206,12 +206,6 @@ class Match:
                 self._choose(entry)
                 entry.untrained = not _there(filter(None, [self.reported(entry)]))
 
-    def trained(self) -> list[list[Job]]:
-        """What was trained before, of older code too, in groups that share a benchmark and their seeds."""
-        self.take()
-        there = [(e, j) for e, j in self._jobs() if results.standing(j).usable]
-        return [members for _, members in self.groups(there)]
-
     def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
         for entries, members in self.groups(due):
@@ -224,10 +218,6 @@ class Match:
                 if not entries[0].own:
                     raise
                 entries[0].failed = str(error)
-                print(
-                    f"{entries[0].spec.text} on {entries[0].benchmark.name} failed: {entries[0].failed}",
-                    file=sys.stderr,
-                )
 
     def _choose(self, entry: Entry) -> None:
         """Take the rate with the best mean score over the tuning seeds, of equals the one nearest to the middle; a
@@ -337,7 +327,7 @@ def joined(jobs: Sequence[Job]) -> Job:
 
 def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
     """Train jobs of a user's own class. Raises OwnCodeError, and leaves no results, if it does not repeat itself."""
-    from reproduce.store.results import adopt
+    from reproduce.store import adopt
 
     whole = joined(jobs)
     aside = settings().store / "checkpoints" / f"{whole.name}-{plan.digest_of(whole, settings().precision)}.parquet"

@@ -98,7 +98,8 @@ def benchmarks(
 
     data: what `userdata.bring` takes. model: "module:name(number=1)", a class or a function that can be imported, or a
     record of `models.declared`. partition: "Dirichlet(0.3)", "column:NAME", or a record. epochs: of a client in a
-    round, 0.5 say. by_client: with the accuracy of the worst client, and its spread. Raises UserError.
+    round, 0.5 say. by_client: with columns `worst_client`, the accuracy of the worst client, and `client_spread`, the
+    standard deviation over clients. Raises UserError.
     """
     if all(given is None for given in (data, model, partition, clients, epochs)) and not by_client:
         return [find(name, scale) for name in dict.fromkeys(on)]
@@ -174,8 +175,11 @@ def _plain(own: Own, scale: str) -> Benchmark:
     filled = replace(
         own, partition=own.partition or labels.IID(), clients=own.clients or CLIENTS, model=own.model or small(data)
     )
-    with owned(own.name):
-        problem = Classification(**filled.fields, batches=Shuffled(BATCH))
+    try:
+        with owned(own.name):
+            problem = Classification(**filled.fields, batches=Shuffled(BATCH))
+    except UserError as error:
+        raise UserError(f"{error}{_hint(own)}") from error
     clock, epochs = Rounds(ROUNDS[scale], by_client=own.by_client), own.epochs or EPOCHS
     template = Experiment({"algorithm": "fedavg"}, problem, System(Epochs(epochs)), FedAvg(RATE), clock)
     said = (
@@ -205,8 +209,14 @@ def _replaced(benchmark: Benchmark, own: Own) -> Benchmark:
         try:
             experiments[label] = own.put(e)
         except (UserError, ValueError) as error:
-            hint = "" if own.model or not own.data else "; name a network with --model"
-            raise UserError(f"{name} cannot be: {error}{hint}") from error
+            raise UserError(f"{name} cannot be: {error}{_hint(own)}") from error
     said = f"with {own.title}" + (f" ({own.data.words})" if own.data else "")
     words = "; ".join(filter(None, [benchmark.substitute, said, own.note]))
     return replace(benchmark, name=name, own=experiments, substitute=words)
+
+
+def _hint(own: Own) -> str:
+    """What may help where data and network do not fit: another network, or what it was given."""
+    if own.data is None or own.model is None:
+        return "; name a network with --model" * (own.data is not None)
+    return f"; it gets samples of shape {own.data.shape}" + ": channels, height, width" * (len(own.data.shape) > 1)

@@ -1,4 +1,5 @@
-"""From the histories of a job to one number per seed, and from these to means, intervals and ranks."""
+"""From the histories of a job to one number per seed, and from these to means, intervals and ranks; how they are
+printed."""
 
 from __future__ import annotations
 
@@ -104,3 +105,17 @@ def _interval(values: Sequence[float], size: float, least: float, most: float) -
         return mean, math.nan, math.nan
     low, high = t_interval(values)
     return mean, max(low, least), min(high, most)
+
+
+def number(value: float) -> str:
+    """Two decimals, three digits of what is small; a true minus sign; "" for none."""
+    if math.isnan(value):
+        return ""
+    value = round(value, 9) + 0.0  # sums in another order differ in their last bits
+    text = f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def span(low: float, high: float) -> str:
+    """An interval, "" without one."""
+    return "" if math.isnan(low) else f"{number(low)} to {number(high)}"

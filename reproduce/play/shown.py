@@ -11,8 +11,7 @@ import pandas as pd
 from reproduce import files
 from reproduce.play import across
 from reproduce.play.match import TUNING_SEEDS, Match
-from reproduce.play.scores import BY_CLIENT, summary
-from reproduce.play.written import number, span
+from reproduce.play.scores import BY_CLIENT, number, span, summary
 from reproduce.report import around, figures
 from reproduce.report.entries import scale_line
 from reproduce.text import counted, named_seeds
@@ -104,8 +103,9 @@ def notes(match: Match) -> list[str]:
         found.append(f"Not all of {', '.join(untrained)} is trained; without `--finished` it will be.")
     for own, other in match.twins():
         found.append(
-            f"{own.text} gives the numbers of {other.text}, to the last digit, wherever both were trained: are its "
-            "hooks called? A server step that needs each client's update returns None from `reduction`."
+            f"{own.text} gives the numbers of {other.text}, to the last digit, wherever both were trained: what it "
+            "adds has no effect here. A bound that is never reached? A hook that is not called? (A server step that "
+            "needs each client's update returns None from `reduction`.)"
         )
     return found
 

@@ -1,4 +1,5 @@
-"""An algorithm as it is written on the command line: `fedprox(mu=0.01)`, `my_module:FedSlow(lr=0.1)`."""
+"""An algorithm as it is written on the command line: `fedprox(mu=0.01)`, `my_module:FedSlow(lr=0.1)`; those that have
+names, on event clocks with the policy that the name stands for; seeds and grids."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -21,6 +22,30 @@ from reproduce.declare.apart import settings_kept, words
 from reproduce.declare.values import check, kinds, literal
 from reproduce.errors import UserError, unknown
 from reproduce.models.network import Network
+from reproduce.papers.defedavg.runs import POLICIES
+from reproduce.report.names import found as declared
+from reproduce.systems.schedule import Policy
+
+ORDER = (
+    "fedavg", "fedprox", "fednova", "scaffold", "fedlin", "fedagrac", "fedacs", "ca_fedavg", "fedvarp", "fedau", "os",
+    "os_original", "fedacg", "moon", "distillation", "decay", "fading", "scaffold_released", "heterofl", "fedrolex",
+    "fjord", "scalefl", "fiarse", "pruning_greedy", "defedavg_iid", "defedavg_niid", "fedbuff", "asysg", "favano",
+)  # fmt: skip
+"""In which they stand in tables; others come after these."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """options: fields that the name stands for. policy: without one the algorithm has rounds."""
+
+    cls: type[FedAvg]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    policy: type[Policy] | None = None
+
+
+_named = {name: Named(cls, options, POLICIES.get(name)) for name, cls, options in declared()}
+NAMES: Mapping[str, Named] = {n: _named[n] for n in sorted(_named, key=[*ORDER, *sorted(_named)].index)}
+"""All classes of `reproduce.algorithms` that are algorithms by themselves."""
 
 LOADED: set[str] = set()
 """Modules of a user's own that were loaded; they are loaded again whenever they are named."""
@@ -187,3 +212,30 @@ def owned(of: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise UserError(f"{of}: {error if isinstance(error, ValueError) else words(error)}") from error
+
+
+# --- seeds and grids --------------------------------------------------------------------------------------------------
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """The seeds of "0-4" or "0,2,7-9"; UserError for what is none."""
+    found: list[int] = []
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part)
+        if ends is None:
+            raise UserError(f"seeds '{text}': use whole numbers and ranges, such as 0-4 or 0,2,7")
+        low, high = int(ends[1]), int(ends[2] or ends[1])
+        if high - low >= 10_000:
+            raise UserError(f"seeds '{text}': these are too many")
+        found += range(low, high + 1)
+    if not found or len(set(found)) < len(found) or max(found) >= 2**32:
+        raise UserError(f"seeds '{text}': use different numbers, from 0 to 2^32 - 1")
+    return tuple(found)
+
+
+def grid(text: str) -> tuple[float, ...]:
+    """The numbers of "0.1,1,10"; UserError for what is none."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(f"grid '{text}': use numbers and commas, such as 0.1,1,10") from None

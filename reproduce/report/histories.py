@@ -11,12 +11,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from reproduce import store
 from reproduce.declare.experiment import COLUMNS, Experiment, recorded
 from reproduce.errors import UserError
 from reproduce.report.names import canonical
 from reproduce.settings import settings
-from reproduce.store import reading
-from reproduce.store.reading import Stored
+from reproduce.store import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,12 +168,12 @@ def _read(source: Source, seeds: Mapping[str, Iterable[int]]) -> tuple[pd.DataFr
     import pandas as pd
 
     try:
-        table, runs = reading.result(source.file)
-    except reading.Unusable as error:
+        table, runs = store.result(source.file)
+    except store.Unusable as error:
         if not source.without:
             raise UserError(f"{source.file}: {error}; delete it, and train again") from error
         if os.path.lexists(source.file):
-            reading.say(source.file, error)
+            store.say(source.file, error)
         return pd.DataFrame(), []
     precision = settings().precision_asked
     asked = {*seeds[source.panel]} if source.panel in seeds else {run.seed for run in runs}

@@ -17,14 +17,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from reproduce import files
+from reproduce import files, store
 from reproduce.runs import costs, plan, results
 from reproduce.runs.plan import Job
 from reproduce.settings import budget as hours_allowed
 from reproduce.settings import seeds
-from reproduce.store import reading, seal
 
 SINGLE = 1.0
 """Hours that a job may take where single tables or figures are asked for and the configuration names no budget."""
@@ -150,8 +148,9 @@ def fresh(scale: str, name: str, allowed: Budget) -> bool:
     if not all(Path(f).exists() for f in made):
         return False
     try:
-        of_today = _read(Path(made[-1])) == seal.sealed(plan.made_from(scale, name), Path(made[-2]))
-    except OSError:  # cells that cannot be read: `render` says what is wrong with them
+        said = json.loads(files.read_text(Path(made[-1])))
+        of_today = said == store.sealed(plan.made_from(scale, name), Path(made[-2]))
+    except (OSError, ValueError, RecursionError):  # damaged: `render` says what is wrong
         return False
     return of_today and not training(scale, name, allowed)[0]
 
@@ -181,14 +180,7 @@ def refused(scale: str) -> list[str]:
 def _odd(cells: Path) -> str:
     """Why a file of cells is not used, or ""."""
     try:
-        reading.cells(cells)
-    except reading.Unusable as error:
+        store.cells(cells)
+    except store.Unusable as error:
         return str(error)
     return ""
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(files.read_text(path))
-    except (OSError, ValueError, RecursionError):  # damaged: as if it were of other results
-        return None

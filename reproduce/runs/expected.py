@@ -12,10 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reproduce import files
+from reproduce import files, store
 from reproduce.errors import UserError
 from reproduce.runs import plan
-from reproduce.store import reading
 
 TOLERANCE, FEW, FAR = 0.01, 0.1, 0.1
 """A number agrees within TOLERANCE, relative to what is expected or to a tenth of the largest of its metric in the job.
@@ -38,8 +37,8 @@ def found(scale: str) -> Numbers:
 
 def _means(job: plan.Job) -> dict[str, list[float | None]]:
     try:
-        table, runs = reading.result(Path(job.output))
-    except reading.Unusable as error:
+        table, runs = store.result(Path(job.output))
+    except store.Unusable as error:
         raise UserError(f"{job.output}: {error}; `snakemake {job.scale}` makes it") from error
     frame = table.select(["metric", "time", "value"]).to_pandas()
     values: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -98,10 +97,9 @@ def read(scale: str) -> Numbers:
     return numbers
 
 
-def count(numbers: Numbers, paper: str = "") -> int:
-    """How many they are, or those of a paper."""
-    mine = (metrics for job, metrics in numbers.items() if paper in ("", job.split("/")[0]))
-    return sum(len(values) for metrics in mine for values in metrics.values())
+def count(numbers: Numbers) -> int:
+    """How many they are."""
+    return sum(len(values) for metrics in numbers.values() for values in metrics.values())
 
 
 def write(scale: str, numbers: Numbers) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from reproduce import store
 from reproduce.declare import apart
 from reproduce.declare.experiment import Experiment, Panel, code, own_files
 from reproduce.engine.checkpoint import Checkpoint
@@ -25,8 +26,7 @@ from reproduce.errors import UserError
 from reproduce.runs.provenance import commit, environment
 from reproduce.runs.rates import estimate
 from reproduce.settings import Settings, settings
-from reproduce.store import results
-from reproduce.store.reading import Stored
+from reproduce.store import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,7 @@ def train_job(
     scheduler = begin(experiments, panel.seeds, here, splits)
     runs, trainer = scheduler.runs, scheduler.trainer
     if not alone:
-        results.check_data(output, [(e.labels, seed) for e in experiments for seed in panel.seeds], splits.provenance)
+        store.check_data(output, [(e.labels, seed) for e in experiments for seed in panel.seeds], splits.provenance)
     earlier = 0.0, 0.0, 0  # seconds, processor time and memory before an interruption
 
     def note() -> dict[str, Any]:
@@ -166,7 +166,7 @@ def train_job(
         record, source = declared[run.experiment]
         size, work = len(run.state["history"]), float(run.state["work"])
         stored.append(Stored(record, run.seed, training, source, size, round(seconds, 3), work))
-    results.merge(output, frame(runs), stored, alone)
+    store.merge(output, frame(runs), stored, alone)
     checkpoint.remove()
 
 

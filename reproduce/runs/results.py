@@ -23,11 +23,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import store
 from reproduce.declare.experiment import Experiment, code, own_files, recorded
 from reproduce.runs import replayed
 from reproduce.settings import settings
-from reproduce.store import reading
-from reproduce.store.reading import Stored
+from reproduce.store import Stored
 from reproduce.text import counted
 
 if TYPE_CHECKING:
@@ -200,10 +200,10 @@ def stored(path: str | Path) -> tuple[Stored, ...]:
 def _found(path: Path, stamp: tuple[int, int] | bool) -> tuple[tuple[Stored, ...], str]:
     """The runs of a results file and "", or none and why it cannot be used."""
     try:
-        return reading.result(path)[1], ""
-    except reading.Unusable as error:
+        return store.result(path)[1], ""
+    except store.Unusable as error:
         if stamp:
-            reading.say(path, error)
+            store.say(path, error)
         return (), str(error)
 
 

@@ -40,7 +40,7 @@ def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric])
 
 
 def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Metric]) -> pd.DataFrame:
-    """Rows as text (`reading.cells`) as observations; setting values as canonical text.
+    """Rows as text (`store.cells`) as observations; setting values as canonical text.
 
     A censored value is a lower bound. NaN (a diverged run, a dash) is infinitely bad, or unknown if the metric has no
     better side.

@@ -16,13 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import papers, store
 from reproduce.declare.artifact import Artifact, printed_settings
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import unknown
-from reproduce.papers import coverage as papers
 from reproduce.report.histories import one_split
 from reproduce.report.names import canonical
-from reproduce.store import reading
 from reproduce.verdicts import scope
 from reproduce.verdicts.claims import PRINTED, Check, Claim, ClaimsFile, claims_files, listed
 from reproduce.verdicts.judging import Unit
@@ -116,7 +115,7 @@ def checks(verdicts: Iterable[Verdict]) -> list[Verdict]:
 
 def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("results")) -> list[str]:
     """What the scoreboard says, coverage first; only what rests on training is counted, on stand-ins separately."""
-    told, run = claims(verdicts), sum(len(c.made(scale, results)) for c in papers.coverage())
+    told, run = claims(verdicts), sum(c.made(scale, results) for c in papers.coverage())
     lines = [
         f"{papers.total()} of the papers' tables and figures are part of this package; "
         f"{run} have numbers at this scale.",
@@ -197,8 +196,8 @@ class Shelf:
             if os.path.lexists(path):
                 try:
                     frames.append(self._rows(name, path, printed))
-                except reading.Unusable as error:
-                    reading.say(path, error)
+                except store.Unusable as error:
+                    store.say(path, error)
                     return None, f"{path.name} is not used ({error}); render {self.file.paper}/{name} again"
             elif printed:
                 reason = reason or f"the paper prints no numbers for {name}"
@@ -212,7 +211,7 @@ class Shelf:
         if path not in self.read:
             artifact = _artifacts().get(f"{self.file.paper}/{name}")
             known = artifact.labels if artifact else (), self.file.metrics
-            self.read[path] = read_cells(path, *known) if printed else observed(reading.cells(path), *known)
+            self.read[path] = read_cells(path, *known) if printed else observed(store.cells(path), *known)
         return self.read[path]
 
     def outcome(self, claim: Claim, scale: str) -> Outcome:

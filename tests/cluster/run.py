@@ -122,10 +122,10 @@ def _contents(folder: Path) -> dict[str, str]:
     """Job -> checksum of its rows."""
     from pyarrow import parquet
 
-    from reproduce.store import seal
+    from reproduce import store
 
     files = sorted((folder / "results/smoke").glob("*/*.parquet"))
-    return {f"{f.parent.name}/{f.stem}": seal.of_table(parquet.read_table(f)) for f in files}
+    return {f"{f.parent.name}/{f.stem}": store.of_table(parquet.read_table(f)) for f in files}
 
 
 if __name__ == "__main__":

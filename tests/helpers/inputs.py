@@ -185,7 +185,6 @@ def arguments() -> Iterator[Bad]:
     nothing_run = "nothing of paper was run here yet: `snakemake paper --cores 2`"
     yield Bad("no results at all", ("report", "--scale", "paper"), nothing_run)
     yield Bad("an embedded set", ("data", "get", "digits"), "nothing to get")
-    yield Bad("an algorithm's partition", ("partition", "fedprox"), "fedprox is an algorithm, not a benchmark")
     yield Bad("nothing to split", ("partition", "fedacs/fig7-static"), "there are no data to split")
     absent = ("train", "--scale", "paper", "fedagrac", "fig4-lr-async--fedagrac")
     yield Bad("the set is missing", absent, "data set a9a")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import forks
 
-from reproduce.store import reading
+from reproduce import store
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,11 +22,10 @@ REAL = (
     "config",
     "profiles",
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
-    *(f"reproduce/{room}" for room in ("cli", "declare", "runs", "store", "workflow")),
+    *(f"reproduce/{room}" for room in ("cli", "declare", "runs")),
     "reproduce/engine/hardware.py",
     "reproduce/engine/progress.py",
     "reproduce/papers/__init__.py",
-    "reproduce/papers/coverage.py",
 )
 
 FAKE = {
@@ -178,7 +177,7 @@ def write(path: Path, text: str) -> None:
 
 def trained(path: Path) -> tuple[list[int], int, int]:
     """(seeds, experiments, threads) of the runs of a results file."""
-    runs = reading.result(path)[1]
+    runs = store.result(path)[1]
     experiments = {str(run.experiment) for run in runs}
     return sorted({run.seed for run in runs}), len(experiments), runs[-1].training["threads"]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from reproduce import store
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
@@ -22,7 +23,6 @@ from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
-from reproduce.store import seal
 from reproduce.systems import Steps, System
 
 NET = ConvNet(1, 8, (2, 3), (6,), kernel=3, padding=1, dropout=0.3)
@@ -49,7 +49,7 @@ def run(
 
 def sealed(cells: Path) -> Path:
     """A file of cells that a test wrote, with the record that a rendering would leave beside it."""
-    seal.record(cells).write_text(json.dumps({"cells": seal.of_file(cells)}), encoding="utf-8")
+    store.record(cells).write_text(json.dumps({"cells": store.of_file(cells)}), encoding="utf-8")
     return cells
 
 

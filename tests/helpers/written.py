@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from reproduce import store
 from reproduce.declare.experiment import COLUMNS, Experiment
-from reproduce.store import reading, results
-from reproduce.store.reading import Stored
+from reproduce.store import Stored
 
 PARTS = {part: {"type": part} for part in ("problem", "system", "algorithm", "clock")}
 SAID = {"git": "c0ffee", "date": "then"}
@@ -31,7 +31,7 @@ def rows(runs: Sequence[Stored]) -> pd.DataFrame:
 
 def write(path: Path, runs: Sequence[Stored], alone: bool = True, frame: pd.DataFrame | None = None) -> Path:
     """A results file with these runs; frame: their rows, in one order."""
-    results.merge(path, rows(runs) if frame is None else frame, runs, alone)
+    store.merge(path, rows(runs) if frame is None else frame, runs, alone)
     return path
 
 
@@ -58,7 +58,7 @@ def edit(
 ) -> Path:
     """Change the runs of a results file, or leave some out (None), and their rows; code: of all of them; training: what
     is said of their trainings."""
-    frame, runs = results.read(Path(path))
+    frame, runs = store.read(Path(path))
     pairs = [(run, change(run) if change else run) for run in runs]
     parts = [values(frame.iloc[old.start : old.start + old.rows]) for old, new in pairs if new]
     kept = [
@@ -71,4 +71,4 @@ def edit(
 
 def runs(path: str | Path) -> tuple[Stored, ...]:
     """Those of a results file."""
-    return reading.result(Path(path))[1]
+    return store.result(Path(path))[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase, Rate
@@ -15,14 +15,31 @@ from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.papers.fedagrac import settings, theory
-from reproduce.papers.fedagrac.settings import COMMON, Comparison, LocalSteps, Orientation
+from reproduce.papers.fedagrac.settings import COMMON, Comparison, Orientation
 from reproduce.partitions.labels import Head, ShuffledBlocks
 from reproduce.problem import Classification
 from reproduce.systems import System
-from reproduce.systems.work import DEVICES, DeviceClasses, Mode, PerClient, Steps, Uniform, Work
+from reproduce.systems.work import DEVICES, DeviceClasses, Gaussian, Mode, PerClient, Steps, Uniform, Work
 
 Run = tuple[Mapping[str, Any], Classification, Work, FedAvg, Rounds]
 """Labels, problem, the clients' work, algorithm, clock."""
+
+
+class LocalSteps(NamedTuple):
+    """K_i of Section 6: a Gaussian; without variance (mode "none") no step asynchronism."""
+
+    mean: int
+    variance: int
+    mode: Mode | Literal["none"] = "fixed"
+
+    @property
+    def work(self) -> Work:
+        """Drawn as in the published code."""
+        return Steps(self.mean) if self.mode == "none" else Gaussian(self.mean, self.variance, self.mode)
+
+
+SHARED = ("alexnet", "dp2", LocalSteps(500, 10000))
+"""The row whose runs Fig. 5 follows to the end; all others end with their target."""
 
 
 def panel(name: str, scale: str, runs: Iterable[Run], substitute: str = "", seeds: tuple[int, ...] = ()) -> Panel:
@@ -260,7 +277,7 @@ def rows(scale: str, tuned: bool = False) -> dict[tuple[str, str, LocalSteps], P
         for k in kinds:
             row = (c.model, c.partition, k)
             name = f"{'tuned' if tuned else 'table6'}-{c.model}-{c.partition}-v{k.variance}-{k.mode}"
-            found[row] = compared(c, name, scale, k, points if tuned else None, tuned or row != settings.SHARED)
+            found[row] = compared(c, name, scale, k, points if tuned else None, tuned or row != SHARED)
     return found
 
 
@@ -275,9 +292,9 @@ def fig5(scale: str) -> tuple[Panel, ...]:
     found = []
     for c in (s.network, s.regression):
         for k in (LocalSteps(mean, s.variance) for mean in s.means):
-            shared = (c.model, c.partition, k) == settings.SHARED
+            shared = (c.model, c.partition, k) == SHARED
             name = f"fig5-{c.model}-{k.mean}"
-            found.append(rows(scale)[settings.SHARED] if shared else compared(c, name, scale, k))
+            found.append(rows(scale)[SHARED] if shared else compared(c, name, scale, k))
     points = grid(s.tuned, s.regression.rates[1:2])
     for mean in s.means if s.tuned else ():
         found.append(compared(s.regression, f"tuned-lr-{mean}", scale, LocalSteps(mean, s.variance), points))

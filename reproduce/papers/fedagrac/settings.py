@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from reproduce.data.batches import Cyclic
 from reproduce.data.embedded import GaussianClasses, ImageBlobs
@@ -13,7 +13,7 @@ from reproduce.models.model import Model
 from reproduce.partitions.dirichlet import CappedDirichlet
 from reproduce.partitions.labels import Head, Sharding
 from reproduce.problem import Classification
-from reproduce.systems.work import DEVICE_RATIOS, Gaussian, Mode, Steps, Uniform, Work
+from reproduce.systems.work import DEVICE_RATIOS, Steps, Uniform, Work
 
 # --- problems ---------------------------------------------------------------------------------------------------------
 
@@ -268,19 +268,6 @@ PUBLISHED, NETWORK = (RATES[0], LAMBDAS[2], MUS[2]), (0.03, 0.3, 0.01)
 """Learning rate, λ and μ."""
 
 
-class LocalSteps(NamedTuple):
-    """K_i of Section 6: a Gaussian; without variance (mode "none") no step asynchronism."""
-
-    mean: int
-    variance: int
-    mode: Mode | Literal["none"] = "fixed"
-
-    @property
-    def work(self) -> Work:
-        """Drawn as in the published code."""
-        return Steps(self.mean) if self.mode == "none" else Gaussian(self.mean, self.variance, self.mode)
-
-
 class Comparison(NamedTuple):
     """The five algorithms with one model and partition; rates: learning rate, λ and μ; `target` that of Table 6."""
 
@@ -327,8 +314,6 @@ TABLE6 = {
     ),
     "smoke": StepRows((Comparison("tiny_cnn", "dp1", TINY_CNN, (0.3, 0.3, 0.01), 5, 50.0, "tiny data"),), 4, (1, 2)),
 }  # fmt: skip
-SHARED = ("alexnet", "dp2", LocalSteps(500, 10000))
-"""The row whose runs Fig. 5 follows to the end; all others end with their target."""
 
 
 class TimeCurves(NamedTuple):

@@ -1,55 +1,94 @@
-"""What the rules of the Snakefile ask: which jobs an artifact waits for, what is there and must be made again.
-What makes no sense ends Snakemake in one line."""
+"""What the rules of the Snakefile ask: which jobs an artifact waits for, what is there and must be made again; and the
+workflow's configuration. What makes no sense ends Snakemake in one line, before any job."""
 
 from __future__ import annotations
 
 import atexit
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any
 
+from reproduce import files, settings
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts
-from reproduce.runs import due, expected, plan
+from reproduce.runs import due, plan
 from reproduce.runs.plan import Job
-from reproduce.workflow.configuration import check_writable, one_line
 
 PYTHON = sys.executable
-T = TypeVar("T")
 
-# A table has no picture, whatever it is called; one that does not exist is named as one.
+# Cells are of figures and of tables, whatever these are called.
 _TABLES = "|".join(f"{a.paper}_{a.name}" for a in artifacts() if a.kind == "table")
-_TABLE = rf"(?:{_TABLES}|[a-z_]+_table[a-z0-9]*)\."
-PAPER = {"figure": f"(?!{_TABLE})[a-z_]+", "table": f"(?={_TABLE})[a-z_]+"}
+PAPER = {"figure": rf"(?!(?:{_TABLES})\.)[a-z_]+", "table": rf"(?=(?:{_TABLES})\.)[a-z_]+"}
 """Kind of an artifact -> what its paper is called in the names of its files."""
 
 
-_MADE = "|".join(f.replace(".", r"\.") for scale in SCALES for f in plan.artifact_files(scale))
-MISNAMED = rf"(?!(?:{_MADE})$)(?:figures|tables)/.+|/.+"
-"""What is called like a figure or a table and is none."""
+@contextmanager
+def one_line() -> Iterator[None]:
+    """As on the command line: a UserError is a line, and the end with status 2; so is a place that takes no file."""
+    try:
+        yield
+    except (UserError, OSError) as error:
+        said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        print(f"error: {' '.join(said.splitlines())}", file=sys.stderr)
+        sys.exit(2)
 
 
-def shown(file: str) -> Any:
-    """A file of a table or figure, whose name may have wildcards. `snakemake --report` embeds those that people look
-    at, with the paper as category."""
-    from snakemake.io import report
+# --- the configuration ------------------------------------------------------------------------------------------------
 
-    path = PurePath(file)
-    if path.suffix not in (".png", ".md") or path.parts[0] == "results":
-        return file
-    paper, _, name = path.stem.rpartition("_")
 
-    def labels(wildcards: Any) -> dict[str, str]:
-        named, scale = (text.format(**dict(wildcards.items())) for text in (f"{paper}/{name}", path.parts[1]))
-        return {"artifact": named, "title": plan.artifact(named).title, "scale": scale}
+@one_line()
+def file(workflow: Any) -> str:
+    """The configuration file, in the working directory, else in the repository.
 
-    return report(file, caption="config/caption.rst", category=paper, labels=labels)
+    UserError in a folder that is not the project's, unless it was named (`snakemake -d`): nothing is made there, and
+    all would be trained again.
+    """
+    root, here, own = Path(workflow.basedir), Path.cwd(), Path("config/config.yaml")
+    if not here.samefile(root) and workflow.is_main_process:
+        if workflow.overwrite_workdir is None:
+            raise UserError(f"{here} is not the folder of the project: cd {root}, or name a folder to work in, -d .")
+        print(f"working in {here}: what {root} has made does not count here", file=sys.stderr)
+    return str(own if own.exists() else root / own)
+
+
+@one_line()
+def apply(workflow: Any, config: dict[str, Any]) -> str:
+    """Fill in the defaults, and make them the settings of this process; returns the commands that make them those of
+    every job."""
+    from snakemake.utils import validate
+
+    schema = Path(workflow.basedir, "config/config.schema.yaml")
+    if wrong := files.mismatch(config, files.read_yaml(schema)):
+        raise UserError(f"configuration, {wrong}; config/README.md has the keys and their values")
+    validate(config, str(schema.resolve()))
+    variables = environment(config)
+    settings.configure(variables)
+    for check in (settings.settings, settings.seeds, settings.budget):
+        check()
+    return "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables.items())
+
+
+def environment(config: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that a configuration sets; a key that is null leaves the variable as it is."""
+    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint")
+    flag = config["to_target"]  # Snakemake leaves `--config to_target=true` a string
+    values = {key: config[key] for key in keys}
+    values["to_target"] = None if flag is None else int(str(flag).lower() == "true")
+    return {
+        f"REPRODUCE_{key.upper()}": ",".join(map(str, v)) if isinstance(v, list) else str(v)
+        for key, v in values.items()
+        if v is not None
+    }
+
+
+# --- the rules --------------------------------------------------------------------------------------------------------
 
 
 TOGETHER = ("smoke",)
@@ -59,14 +98,12 @@ jobs of a paper, and one draws all its artifacts."""
 
 @dataclass(frozen=True)
 class Made:
-    """What a rule without wildcards makes: files, of what a function says, by commands for a shell. numbers: how many
-    the results have, a measure of the time: the longest rule begins first, so that the cores end together."""
+    """What a rule without wildcards makes: files, of what a function says, by commands for a shell."""
 
-    inputs: Callable[[Any], list[str]]
+    inputs: list[str] | Callable[[Any], list[str]]
     files: list[str]
     log: str
-    commands: Callable[[Any], str]
-    numbers: int = 0
+    commands: str | Callable[[Any], str]
 
 
 class Asked:
@@ -86,14 +123,13 @@ class Asked:
         """Rules without wildcards: the reports, and all artifacts of a paper where they are made together."""
         found = {}
         for scale in SCALES:
-            drawn, report = _always(plan.artifact_files(scale)), _always(_command("report", "--scale", scale))
+            drawn, report = plan.artifact_files(scale), _command("report", "--scale", scale)
             found[f"report_{scale}"] = Made(drawn, [f"report/{scale}/index.html"], f"logs/{scale}/report.log", report)
         for scale, paper in product(TOGETHER, PAPERS):
             files = [f for a in plan.select(paper) for f in plan.outputs(scale, a.id)]
             whole, commands = partial(self._whole, scale, paper), partial(self._commands, scale, paper)
             if files:
-                numbers = expected.count(expected.read(scale) if expected.file(scale).exists() else {}, paper)
-                found[f"{scale}_{paper}"] = Made(whole, files, f"logs/{scale}/{paper}.log", commands, numbers)
+                found[f"{scale}_{paper}"] = Made(whole, files, f"logs/{scale}/{paper}.log", commands)
         return found
 
     @one_line()
@@ -123,11 +159,9 @@ class Asked:
         return f"rm -f {mark}; {train}{_command('render', '--scale', scale, *names)} || touch {mark}"
 
     def begin(self) -> None:
-        """Before the first job: could all be written in the end, what is trained, and for how long?"""
-        jobs = list(self.workflow.dag.needrun_jobs())
-        rules = {job.rule.name for job in jobs}
+        """Before the first job: what is trained, and for how long?"""
+        rules = {job.rule.name for job in self.workflow.dag.needrun_jobs()}
         self.together = [each for each in product(TOGETHER, PAPERS) if "_".join(each) in rules]
-        check_writable(f for job in jobs for f in [*job.output, *job.log])
         if self.to_train:
             print("To train:", due.total(self.to_train), file=sys.stderr)
 
@@ -158,10 +192,6 @@ class Asked:
     def again(self, wildcards: Any) -> list[str]:
         self.to_train.update(due.to_train(wildcards.scale, wildcards.paper, wildcards.job))
         return due.train_marker(wildcards.scale, wildcards.paper, wildcards.job)
-
-
-def _always(answer: T) -> Callable[[Any], T]:
-    return lambda wildcards: answer
 
 
 def _failed(scale: str, paper: str) -> Path:
