@@ -59,7 +59,7 @@ from benchmarks import (
 )
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
-from reproduce.engine.hardware import machine
+from reproduce.engine.host import machine
 from reproduce.engine.kernels import library
 from reproduce.engine.strategies import macs
 from reproduce.errors import UserError

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from benchmarks.measure import compare, engine_round
 from benchmarks.works import WORKS
-from reproduce.engine.device_data import DeviceData
+from reproduce.engine.client_split import DeviceData
 from reproduce.engine.local import reduced
 from reproduce.models.model import Model
 from reproduce.models.network import Network

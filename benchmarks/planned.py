@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from reproduce.engine.hardware import machine
+from reproduce.engine.host import machine
 from reproduce.runs import costs, plan, rates, results
 from reproduce.runs.rates import Kind, estimate
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from reproduce.engine.augment import Augmentation
-from reproduce.engine.device_data import DeviceData
+from reproduce.engine.client_split import DeviceData
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
 from reproduce.engine.rule import EPSILON, Exits

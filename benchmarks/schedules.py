@@ -29,8 +29,7 @@ from reproduce.systems.policies import (
     FedAvgPolicy,
     FedBuffPolicy,
 )
-from reproduce.systems.schedule import Schedule
-from reproduce.systems.speeds import FASHION_MNIST
+from reproduce.systems.schedule import FASHION_MNIST, Schedule
 
 CLIENTS, UPDATES = 100_000, 1_000_000
 LARGE = (

@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import socket
-import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -27,28 +26,14 @@ STALE = 3600.0
 """Seconds after which a temporary file is nobody's any more."""
 
 
-def regular(path: Path) -> Path:
-    """`path`, to be opened. Raises UserError for a pipe, a socket or a device, whose reader may wait for ever."""
-    with contextlib.suppress(OSError, ValueError):  # which opening it says again
-        kind = path.stat().st_mode
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise UserError(f"{path} is a pipe, a socket or a device: put a file in its place, or delete it")
-    return path
-
-
-def read_bytes(path: Path) -> bytes:
-    """The content of a file; UserError as of `regular`."""
-    return regular(path).read_bytes()
-
-
 def read_text(path: Path) -> str:
     """The content of a file in UTF-8, its lines ended by \\n."""
-    return regular(path).read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8")
 
 
 def read_source(path: Path) -> bytes:
     """A text file of the repository as it was committed: git may have given its lines the ends of another system."""
-    return read_bytes(path).replace(b"\r\n", b"\n")
+    return path.read_bytes().replace(b"\r\n", b"\n")
 
 
 def write(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:

@@ -56,11 +56,6 @@ class Quadratic:
         return self
 
     @property
-    def sample(self) -> Sample:
-        """What the objectives are functions of: a point."""
-        return Sample((self.dim,))
-
-    @property
     def requires(self) -> tuple[str, ...]:
         return ()
 

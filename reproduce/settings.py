@@ -17,7 +17,6 @@ REPRODUCE_COMMIT    the commit of the code, where no repository is around it; go
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +42,9 @@ def configure(values: Mapping[str, str]) -> None:
     CONFIGURED.update(values)
 
 
-def variable(name: str) -> str | None:
-    """The text of a variable, or None."""
-    return CONFIGURED.get(name, os.environ.get(name))
+def variable(name: str, default: Any = None) -> Any:
+    """The text of a variable, or `default`."""
+    return CONFIGURED.get(name, os.environ.get(name, default))
 
 
 @dataclass(frozen=True)
@@ -77,20 +76,15 @@ def settings() -> Settings:
 
 def _word(name: str, *known: str) -> str:
     """The word of a variable, the first one by default."""
-    value = _text(name, known[0])
+    value: str = variable(name, known[0])
     if value not in known:
         raise UserError(f"{name}={value}: use {', '.join(known[:-1])} or {known[-1]}")
     return value
 
 
-def _text(name: str, default: str) -> str:
-    value = variable(name)
-    return default if value is None else value
-
-
 def _number(name: str, default: str, of: Callable[[str], Any], kind: Any, form: str) -> Any:
     """What a variable stands for; UserError that says its form unless it is of this kind."""
-    text = _text(name, default)
+    text = variable(name, default)
     try:
         value = of(text)
         check(name, value, kind)
@@ -130,14 +124,8 @@ def check_place() -> None:
 
 def _folder(name: str, default: str) -> Path:
     """The folder of a variable, which may not exist yet; UserError for what can never be one."""
-    text = _text(name, default)
+    text = variable(name, default)
     path = Path(text)
-    try:
-        status = path.stat()
-    except (FileNotFoundError, PermissionError):
-        status = None
-    except (OSError, ValueError) as error:  # a loop of links, a name that is too long, a file on the way
-        raise UserError(f"{name}={text}: {getattr(error, 'strerror', None) or error}; name a folder") from error
-    if not text or (status is not None and not stat.S_ISDIR(status.st_mode)):
+    if not text or any(os.path.exists(p) and not os.path.isdir(p) for p in (path, *path.parents)):
         raise UserError(f"{name}={text}: not a folder; name one, or unset it (default: {default})")
     return path

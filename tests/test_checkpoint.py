@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,20 +106,6 @@ def test_what_was_saved_is_taken_over_and_a_changed_byte_is_noticed_or_says_noth
     assert noticed
     saved.write_bytes(data[:-40])
     refused(saved, fresh())
-
-
-@pytest.mark.parametrize(
-    "others",
-    [
-        lambda: fresh((experiment(0.2), experiment(0.1))),
-        lambda: fresh(seeds=(1, 0)),
-        lambda: fresh((experiment(0.1),)),
-        lambda: fresh((experiment(0.1, dim=3), experiment(0.2))),
-    ],
-    ids=["order", "seeds", "number", "problem"],
-)
-def test_other_runs_take_nothing_over(saved: Path, others: Callable[[], list[Run]]) -> None:
-    refused(saved, others(), "it is of other runs")
 
 
 @pytest.mark.parametrize("other", ["device", "data (another)"])

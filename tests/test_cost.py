@@ -12,8 +12,7 @@ import torch
 from runs import run
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.algorithms.distillation import Distillation
-from reproduce.algorithms.moon import Moon
+from reproduce.algorithms.moon import Distillation, Moon
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment

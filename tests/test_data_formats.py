@@ -106,7 +106,7 @@ def test_image_folders(place: Settings, monkeypatch: pytest.MonkeyPatch) -> None
     for part, value in (("train", 10), ("test", 50), ("valid", 90)):
         write(f"cinic10/{part}/cat/1.png", value, 32)
         write(f"cinic10/{part}/bird/2.png", value + 1, 32, "L")
-    folders = (File("cinic10/train", folder=True), File("cinic10/test", folder=True))
+    folders = (File("cinic10/train"), File("cinic10/test"))
     declare(monkeypatch, "cinic10", folders, "read_cinic10", 2, 2)
     data = load("cinic10", place)
     assert data.train_x[:, 0, 0].tolist() == [[11] * 3, [10] * 3]
@@ -120,7 +120,7 @@ def test_image_folders(place: Settings, monkeypatch: pytest.MonkeyPatch) -> None
     write("tiny_imagenet/train/n01/images/n01_0.JPEG", 200, 64, "L")
     write("tiny_imagenet/val/images/val_0.JPEG", 60, 64)
     (place.data / "tiny_imagenet" / "val" / "val_annotations.txt").write_text("val_0.JPEG\tn02\t0\t0\t62\t62\n")
-    folders = (File("tiny_imagenet/train", folder=True), File("tiny_imagenet/val", folder=True))
+    folders = (File("tiny_imagenet/train"), File("tiny_imagenet/val"))
     declare(monkeypatch, "tiny_imagenet", folders, "read_tiny_imagenet", 2, 1)
     data = load("tiny_imagenet", place)
     assert abs(int(data.train_x[0, 0, 0, 0]) - 200) < 3

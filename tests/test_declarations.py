@@ -13,10 +13,9 @@ import pytest
 
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
-from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fiarse import FIARSE
-from reproduce.algorithms.moon import Moon
+from reproduce.algorithms.moon import Distillation, Moon
 from reproduce.algorithms.narrower import HeteroFL
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
@@ -37,11 +36,10 @@ from reproduce.runs import plan
 from reproduce.runs.graphs import SOURCES
 from reproduce.settings import Settings
 from reproduce.systems import System
-from reproduce.systems.capacity import SplitCapacity
+from reproduce.systems.clients import Alternating, SplitCapacity
 from reproduce.systems.link import PerClient as PerClientLink
-from reproduce.systems.membership import Alternating
 from reproduce.systems.policies import DeFedAvgIIDPolicy, FavanoPolicy
-from reproduce.systems.speeds import FASHION_MNIST
+from reproduce.systems.schedule import FASHION_MNIST
 from reproduce.systems.work import PerClient, Steps
 
 TOY = Quadratic(4, 2)

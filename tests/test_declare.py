@@ -23,7 +23,7 @@ from reproduce.problem import Classification, Quadratic
 from reproduce.report import drawing, entries, formats, metrics, tables
 from reproduce.report.histories import Histories
 from reproduce.systems import Steps, System
-from reproduce.systems.membership import Alternating, Rotation
+from reproduce.systems.clients import Alternating, Rotation
 
 Run = tuple[str, int]
 Curve = list[float]

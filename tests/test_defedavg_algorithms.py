@@ -30,8 +30,7 @@ from reproduce.systems.policies import (
     FedAvgPolicy,
     FedBuffPolicy,
 )
-from reproduce.systems.schedule import Aggregation, Policy
-from reproduce.systems.speeds import Pace
+from reproduce.systems.schedule import Aggregation, Pace, Policy
 
 CLIENTS, K, CLASSES, DIM = 10, 5, 10, 6
 PACE = Pace(step=0.017, upload=0.044, download=0.044)

@@ -24,8 +24,7 @@ from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.policies import DeFedAvgIIDPolicy, DeFedAvgNIIDPolicy, FedAvgPolicy, FedBuffPolicy
-from reproduce.systems.schedule import Policy, Schedule
-from reproduce.systems.speeds import Explicit, Pace
+from reproduce.systems.schedule import Explicit, Pace, Policy, Schedule
 
 PACE = Pace(step=0.017, upload=0.044, download=0.044)
 GAUSSIAN = Classification(

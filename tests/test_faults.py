@@ -17,7 +17,7 @@ from reproduce.engine import checkpoint
 real = checkpoint.load
 def bent(path, device="cpu"):
     found = real(path, device)
-    for _, state in found["states"]:
+    for state in found["states"]:
         if "x" in state:
             state["x"] *= 1.0001
     return found

@@ -11,14 +11,12 @@ import torch
 from runs import run as play_all
 
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
-from reproduce.algorithms.calibration import CAFedAvg, Calibration
-from reproduce.algorithms.fedacs import FedACS
+from reproduce.algorithms.fedacs import CAFedAvg, Calibration, DecayFedAvg, FedACS
 from reproduce.algorithms.fedau import FedAU
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fedvarp import FedVARP
 from reproduce.algorithms.os_sampling import OptimalSampling, OptimalSamplingOriginal, inclusion
-from reproduce.algorithms.solvers import DecayFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.objectives import Objectives, QuadraticSplit

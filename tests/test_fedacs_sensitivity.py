@@ -11,7 +11,7 @@ import torch
 from runs import run
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
-from reproduce.algorithms.solvers import FadingFedAvg
+from reproduce.algorithms.fedacs import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import SCALES, Experiment, changed
 from reproduce.papers.fedacs import choices, measures

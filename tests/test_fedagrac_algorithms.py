@@ -12,8 +12,7 @@ from runs import run as play_all
 from softmax import gradient
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase
-from reproduce.algorithms.fedlin import FedLin
+from reproduce.algorithms.fedagrac import Constant, FedaGrac, FedLin, Increase
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold

@@ -13,8 +13,7 @@ import torch
 from runs import run
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
-from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase, ahead
-from reproduce.algorithms.fedlin import FedLin
+from reproduce.algorithms.fedagrac import Constant, FedaGrac, FedLin, Increase, ahead
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold

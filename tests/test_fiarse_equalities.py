@@ -31,7 +31,7 @@ from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
-from reproduce.systems.capacity import SplitCapacity
+from reproduce.systems.clients import SplitCapacity
 
 SMOKE = scales.IMAGE_BLOBS
 METHODS = runs.algorithms(SMOKE, "four", participants=4)

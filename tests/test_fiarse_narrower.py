@@ -32,7 +32,7 @@ from reproduce.problem import Classification
 from reproduce.runs import plan
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
-from reproduce.systems.capacity import SplitCapacity
+from reproduce.systems.clients import SplitCapacity
 
 Floats = NDArray[np.float64]
 Weights = dict[str, Floats]

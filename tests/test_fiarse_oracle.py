@@ -23,7 +23,7 @@ from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.problem import Classification
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
-from reproduce.systems.capacity import SplitCapacity
+from reproduce.systems.clients import SplitCapacity
 
 FEATURES, CLASSES, CLIENTS, ROUNDS, LR = 7, 3, 8, 5, 0.8
 SIZES = (1.0, 0.5, 0.25, 0.04)

@@ -25,7 +25,7 @@ from reproduce.papers.fiarse import settings as scales
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
-from reproduce.systems.capacity import SplitCapacity
+from reproduce.systems.clients import SplitCapacity
 from tests.test_roberta import answer, library, slopes
 
 SETTING = scales.TOPICS

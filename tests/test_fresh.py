@@ -16,7 +16,7 @@ from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse.variants import FirstWindow, FreshTests, SteppedHeteroFL, cropped
 from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.systems import Epochs, System
-from reproduce.systems.capacity import SplitCapacity
+from reproduce.systems.clients import SplitCapacity
 
 SYSTEM = System(Epochs(1), capacity=SplitCapacity((1.0, 1 / 4)))
 rng = np.random.default_rng(0)

@@ -13,9 +13,9 @@ import pytest
 from reproduce.data.dataset import Dataset
 from reproduce.data.embedded import ImageBlobs
 from reproduce.data.load import of_record
+from reproduce.data.userdata import ByColumn
 from reproduce.errors import UserError
-from reproduce.partitions.heldout import PART, HeldOut, Rest, validated
-from reproduce.partitions.labels import IID
+from reproduce.partitions.heldout import PART, HeldOut, validated
 from reproduce.partitions.split import split
 from reproduce.play import scores, summary
 from reproduce.play.benchmarks import ALIASES, Benchmark, find
@@ -32,6 +32,7 @@ class Numbered:
     classes = property(lambda self: self.base.classes)
     sizes = property(lambda self: self.base.sizes)
     sample = property(lambda self: self.base.sample)
+    holders, held_by = 4, np.arange(160) % 4
 
     def load(self) -> Dataset:
         data = self.base.load()
@@ -115,29 +116,14 @@ def test_the_test_set_chooses_nothing(folder: Path, monkeypatch: pytest.MonkeyPa
     assert set(clean["chosen_on"]) == {HELD_OUT}
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A partition that knows its samples by their places."""
-
-    by_place = True
-
-    def split(self, labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
-        assert len(labels) == 160
-        return [np.arange(client, 160, clients) for client in range(clients)]
-
-
 def test_a_partition_by_place_keeps_its_clients() -> None:
-    problem = replace(find("fedacs-static", "smoke").template.problem, data=Numbered(BLOBS), partition=Listed())
+    """Of a user's own data, whose column says whose each sample is."""
+    data = Numbered(BLOBS)
+    problem = replace(find("fedacs-static", "smoke").template.problem, data=data, partition=ByColumn(data, "who"))
+    problem = replace(problem, clients=data.holders)
     made = split(validated(problem), 0, settings())
     for client, part in enumerate(made.parts[0]):
         mine = places(made.data.train_x[part])
-        assert {place % problem.clients for place in mine} == {client}
-        held = places(made.data.test_x)
-        assert mine == set(range(client, 160, problem.clients)) - held
-    both = Rest(Listed(), HeldOut(Numbered(BLOBS)))
-    test = both.split_test(made.data.train_y, made.data.test_y, 4, 0)
-    assert sum(map(len, test)) == 16
-    assert [place % 4 for place in sorted(places(made.data.test_x[test[2]]))] == [2] * len(test[2])
-    with pytest.raises(UserError, match="with Listed on a subset: use all samples"):
+        assert mine == set(range(client, 160, data.holders)) - places(made.data.test_x)
+    with pytest.raises(UserError, match="the column who gives 144 samples to 4 clients, and not 100"):
         split(replace(validated(problem), train_samples=100), 0, settings())
-    assert not isinstance(validated(replace(problem, partition=IID())).partition, Rest)

@@ -26,7 +26,7 @@ from reproduce.runs import plan
 from reproduce.runs.plan import Job
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
-from reproduce.systems.membership import Alternating
+from reproduce.systems.clients import Alternating
 
 DRAWN = 3
 """Interruptions of a job besides those at its first tick and at its last two."""

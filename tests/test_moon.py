@@ -28,7 +28,7 @@ from reproduce.partitions.groups import TwoShard
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
-from reproduce.systems.membership import Membership, Rotation
+from reproduce.systems.clients import Membership, Rotation
 
 SIZES, LABELS = (2, 3, 2), ((0, 1, 2, 3), (3, 4, 5, 6), (7, 8, 9))
 MOON = Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE)

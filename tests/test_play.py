@@ -19,7 +19,7 @@ from scipy import stats
 from reproduce.__main__ import main
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
-from reproduce.algorithms.calibration import Calibrated
+from reproduce.algorithms.fedacs import Calibrated
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.narrower import Narrower
 from reproduce.algorithms.submodels import Submodels

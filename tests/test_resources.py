@@ -15,10 +15,10 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.engine import hardware, machine, scheduler, trainer
+from reproduce.engine import host, machine, scheduler, trainer
 from reproduce.engine.client_split import ClientSplits
+from reproduce.engine.host import Progress
 from reproduce.engine.machine import peak_memory
-from reproduce.engine.progress import Progress
 from reproduce.engine.scheduler import Scheduler, prepare
 from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
@@ -157,10 +157,10 @@ def test_the_memory_is_that_of_the_machine_or_what_a_container_may_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "memory.max"
-    monkeypatch.setattr(hardware, "ALLOWED", file)
-    whole = hardware.memory()
+    monkeypatch.setattr(host, "ALLOWED", file)
+    whole = host.memory()
     for text, said in (("max\n", whole), ("123456\n", 123456.0), (f"{10 * int(whole)}\n", whole)):
         file.write_text(text)
-        assert hardware.memory() == said
+        assert host.memory() == said
     file.unlink()
-    assert hardware.memory() == whole
+    assert host.memory() == whole

@@ -30,7 +30,7 @@ from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.link import PerClient as PerClientLink
 from reproduce.systems.policies import FavanoPolicy, FedAvgPolicy, FedBuffPolicy
-from reproduce.systems.speeds import Pace
+from reproduce.systems.schedule import Pace
 from reproduce.systems.work import PerClient, Steps
 
 C = 4

@@ -13,8 +13,17 @@ from reproduce.systems.policies import (
     FedAvgPolicy,
     FedBuffPolicy,
 )
-from reproduce.systems.schedule import Aggregation, Policy, Schedule, Timeline
-from reproduce.systems.speeds import CIFAR10, FASHION_MNIST, Explicit, Pace, UniformSlowdown
+from reproduce.systems.schedule import (
+    CIFAR10,
+    FASHION_MNIST,
+    Aggregation,
+    Explicit,
+    Pace,
+    Policy,
+    Schedule,
+    Timeline,
+    UniformSlowdown,
+)
 
 F, C = FASHION_MNIST, CIFAR10
 

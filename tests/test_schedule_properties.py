@@ -23,8 +23,7 @@ from reproduce.systems.policies import (
     FedAvgPolicy,
     FedBuffPolicy,
 )
-from reproduce.systems.schedule import ClientJob, Schedule
-from reproduce.systems.speeds import FASHION_MNIST, Explicit, Pace
+from reproduce.systems.schedule import FASHION_MNIST, ClientJob, Explicit, Pace, Schedule
 
 OPTIONS: dict[type, dict[str, list]] = {
     FedAvgPolicy: {},

@@ -14,10 +14,9 @@ from plain_sessions import CONTRAST, FLOOR, LR, MOMENTUM, PROBLEM, TEMPERATURE, 
 from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
-from reproduce.algorithms.moon import Moon
+from reproduce.algorithms.moon import Distillation, Moon
 from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.sessions import Sessions
@@ -28,7 +27,7 @@ from reproduce.engine.trainer import Trainer
 from reproduce.papers.dynamic_init.variants import DistilledFedProx
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
-from reproduce.systems.membership import Alternating
+from reproduce.systems.clients import Alternating
 
 ALGORITHMS: dict[str, FedAvg] = {
     "fedavg": FedAvg(LR, momentum=MOMENTUM),
@@ -103,14 +102,13 @@ def test_algorithm_1_as_printed(options: dict[str, Any], pilots: int) -> None:
     if "history" in options:
         assert {k: v for k, v in values(run, "alpha").items() if v} == pytest.approx(latest(run, 3.0, 2), abs=1e-12)
         return
-    x, accuracy, alphas = plain.trajectory(
-        "proposed", R=3.0, P=pilots, sessions=7, early=start.early, again=start.again
-    )
+    early, again = start.save_point == "before_last", start.trigger == "every_time"
+    x, accuracy, alphas = plain.trajectory("proposed", R=3.0, P=pilots, sessions=7, early=early, again=again)
     np.testing.assert_allclose(run.state["x"].numpy(), x, rtol=0, atol=1e-10)
     assert {k: v for k, v in values(run, "accuracy").items() if k} == pytest.approx(accuracy, abs=1e-9)
     mixed = values(run, "alpha")
     assert {k: v for k, v in mixed.items() if k in alphas} == pytest.approx(alphas, abs=1e-9)
-    if start.again:
+    if again:
         assert set(mixed) == set(alphas)
         assert bool(mixed) == (pilots > 1), "with one pilot session no model is left to mix"
 

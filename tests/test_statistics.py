@@ -28,7 +28,7 @@ from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
-from reproduce.systems.membership import Alternating
+from reproduce.systems.clients import Alternating
 
 C = 4
 

@@ -14,14 +14,14 @@ import pytest
 TRAIN = ("train", "--scale", "smoke", "fedagrac", "fig2-async", "-o")
 SLOW = """
 import sys, time
-from reproduce.engine import progress
+from reproduce.engine import host
 from reproduce.__main__ import main
-update = progress.Progress.update
+update = host.Progress.update
 def slow(self):
     print("tick", flush=True)
     time.sleep(0.3)
     update(self)
-progress.Progress.update = slow
+host.Progress.update = slow
 sys.exit(main(sys.argv[1:]))
 """
 """The command with a pause in every round, so that a signal meets it in the middle."""

@@ -17,8 +17,7 @@ from reproduce.data.batches import Shuffled
 from reproduce.papers.fedacs import settings
 from reproduce.streams import per_client, rng
 from reproduce.systems import FullCapacity, link, work
-from reproduce.systems.capacity import SplitCapacity
-from reproduce.systems.membership import Alternating, Rotation
+from reproduce.systems.clients import Alternating, Rotation, SplitCapacity
 
 # FedaGrac: step counts of the published code, clients 1..20, computed from its rule with the legacy generator.
 GAUSSIAN = {

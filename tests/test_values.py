@@ -10,11 +10,10 @@ import pytest
 
 from reproduce.algorithms import fiarse, moon, narrower, session_starts
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
-from reproduce.algorithms.calibration import Calibration
+from reproduce.algorithms.fedacs import Calibration, DecayFedAvg, FadingFedAvg
 from reproduce.algorithms.fedau import FedAU
 from reproduce.algorithms.os_sampling import OptimalSampling
 from reproduce.algorithms.scaffold import Scaffold
-from reproduce.algorithms.solvers import DecayFedAvg, FadingFedAvg
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
@@ -27,7 +26,7 @@ from reproduce.models import declared
 from reproduce.partitions import dirichlet, groups, labels
 from reproduce.play.specs import NAMES
 from reproduce.problem import Classification, Quadratic
-from reproduce.systems import System, link, membership, speeds, work
+from reproduce.systems import System, clients, link, schedule, work
 from reproduce.systems.policies import FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Schedule
 
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     from nowhere import Unknown
 
 INF, NAN = math.inf, math.nan
-PAIR = membership.Alternating(2, 2)
+PAIR = clients.Alternating(2, 2)
 POLICY = FedAvgPolicy(2)
-PACE = speeds.Pace(1.0, 0.1, 0.1)
+PACE = schedule.Pace(1.0, 0.1, 0.1)
 PROBLEM = Classification("digits", declared.Softmax(64, 10), labels.IID(), 4, batches.Shuffled(8))
 QUADRATIC = Quadratic(2, 2)
 
@@ -53,7 +52,7 @@ BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
     (link.Same(0.5), {"q": (1.1, -0.1, NAN)}),
     (link.PerClient((0.5,)), {"q": ((0.5, -0.1),)}),
     (link.StaticLink(), {"pairing": ("other",)}),
-    (membership.Rotation((1, 2)), {"clients_per_group": ((1, 0),)}),
+    (clients.Rotation((1, 2)), {"clients_per_group": ((1, 0),)}),
     (PACE, {"upload": (-1.0, 1e13)}),
     (POLICY, {"n": (0, 10**7), "selections": (((0, -1),),)}),
     (FAVANO, {"wait": (-1.0,)}),

@@ -76,7 +76,7 @@ def test_several_jobs_in_processes_of_their_own(project: Path) -> None:
 def test_a_signal_ends_what_is_trained_and_what_waits(project: Path) -> None:
     """It comes to the job once, whether it was sent to the process that was called or to its group."""
     training = project / "reproduce/runs/job.py"
-    waiting = """    from reproduce.engine.progress import Stopping
+    waiting = """    from reproduce.engine.host import Stopping
     with Stopping() as stopping:
         open("started", "w").close()
         while not stopping.signal:

@@ -76,16 +76,14 @@ class Participation(Protocol):
 
     def check(self, members: int, clients: int) -> None:
         """Raises ValueError if it cannot choose among `members` of all `clients` in a round."""
+        return
 
     def draw(self, env: Env, now: RoundContext, p: Floats | None = None) -> Participants: ...
 
 
 @dataclass(frozen=True)
-class Full:
+class Full(Participation):
     """All members take part; their weights are w, normalised over the members."""
-
-    def check(self, members: int, clients: int) -> None:
-        """Always possible."""
 
     def draw(self, env: Env, now: RoundContext, p: Floats | None = None) -> Participants:
         weight = env.weights[now.members]  # w [C]
@@ -93,14 +91,11 @@ class Full:
 
 
 @dataclass(frozen=True)
-class WeightedDraws:
+class WeightedDraws(Participation):
     """k draws with replacement from p [N] (default: `objective`, the members' w); a client drawn n_m times trains once
     and weighs n_m / k."""
 
     k: Count
-
-    def check(self, members: int, clients: int) -> None:
-        """Always possible."""
 
     def draw(self, env: Env, now: RoundContext, p: Floats | None = None) -> Participants:
         p = objective(env, now) if p is None else p
@@ -201,7 +196,7 @@ class FedAvg:
 
     def reduction(self, env: Env, now: RoundContext, cohort: Participants) -> Tensor | None:
         """[1, C] if the server step is a weighted sum known before training (then no [C, P] is kept), else None."""
-        return env.tensor((self.message_weights(env, now, cohort) * now.arrived[cohort.ids])[None, :])
+        return env.tensor((self.message_weights(env, now, cohort) * now.arrived[cohort.ids])[None, :])  # p_m Z_m
 
     def message_weights(self, env: Env, now: RoundContext, cohort: Participants) -> Floats:
         """Aggregation weights [C] of the updates, if they arrive."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from reproduce.algorithms.base import Env, Participants, RoundContext, State, Tensor, objective
-from reproduce.algorithms.calibration import Calibrated, reliable_length
+from reproduce.algorithms.fedacs import Calibrated, reliable_length
 from reproduce.engine.requests import Trained
 
 

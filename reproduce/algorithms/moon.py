@@ -1,4 +1,5 @@
-"""MOON: what a client's model sees in a sample is held to what the server's model sees, and away from its own past."""
+"""Losses that compare a client's model with others: MOON holds what it sees in a sample to what the server's sees, and
+away from its own past; distillation holds its predictions to those of the last session's model."""
 
 from __future__ import annotations
 
@@ -63,3 +64,27 @@ class Moon(FedAvg):
         # y_K = X + U_m [P] is the client's previous model from now on
         ends = {m: start + u for m, u in zip(cohort.ids.tolist(), trained.updates, strict=True)}
         state["previous"] = {**state["previous"], **ends}
+
+
+@dataclass(frozen=True)
+class Distillation(FedAvg):
+    """FedAvg with the local loss CE + kappa KL(softmax(teacher) || softmax(student)): "Continuous" of dynamic_init.
+
+    After the class-semantic relation distillation of Dong et al. (CVPR 2022), in the form of the code of
+    arXiv 2410.05662. The teacher is the last session's final model; in the first session it is the zero model, whose
+    predictions are uniform. kappa = 0 is FedAvg.
+    """
+
+    memory: ClassVar[tuple[str, ...]] = ("teacher",)
+
+    kappa: NonNegative = 1.0
+
+    def setup(self, env: Env, state: State) -> None:
+        stored = state.get("stored")
+        state["teacher"] = stored[-1] if stored else env.zeros(env.parameters)
+
+    def rule(self) -> Rule:
+        return replace(super().rule(), distill=self.kappa)
+
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
+        return replace(super().local(env, state, now, cohort), teacher=state["teacher"])

@@ -26,16 +26,14 @@ class Start:
     pilot: "" (the scheme needs no pilot model), "trained" (the mean of the models that ended the pilot sessions), or a
     model that never trained, so that the pilot sessions are skipped: "factory" (an initial model) or "fully_random".
     rounds: rounds of training from the pilot model that make a session's fingerprint.
-    carry: the first session after the pilot sessions goes on from their last model instead of the random one.
-    early: a session's stored model is the one before its last round. again: whenever as many models are stored as there
-    are pilot sessions, their mean is the pilot model from then on, and they are dropped.
+    session_p_start, save_point, trigger: as in `Proposed`.
     """
 
-    pilot: Any = ""  # Any: a word, a number or three yes or no; some schemes say them by properties
+    pilot: Any = ""  # Any: a word or a number; some schemes say them by properties
     rounds: Any = 0
-    carry: Any = False
-    early: Any = False
-    again: Any = False
+    session_p_start: Any = "random"
+    save_point: Any = "last"
+    trigger: Any = "once"
 
     def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
         """d(s, z) of the newest fingerprint to each earlier one; empty if the scheme has none."""
@@ -93,18 +91,6 @@ class Proposed(Start):
     @property
     def rounds(self) -> int:
         return self.V - (self.gradient_index == "V-1")
-
-    @property
-    def carry(self) -> bool:
-        return self.session_p_start == "carry"
-
-    @property
-    def early(self) -> bool:
-        return self.save_point == "before_last"
-
-    @property
-    def again(self) -> bool:
-        return self.trigger == "every_time"
 
     def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
         *earlier, newest = fingerprints

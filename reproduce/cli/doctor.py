@@ -36,12 +36,12 @@ def checks() -> Iterator[tuple[str, str, str]]:
 
     from reproduce.data.load import available
     from reproduce.data.sources import SOURCES
-    from reproduce.engine import hardware
+    from reproduce.engine import host
     from reproduce.engine.kernels import library
     from reproduce.settings import settings
 
     here = settings()
-    memory = f"{os.cpu_count()} cores, {hardware.memory() / 1e9:.0f} GB of memory"
+    memory = f"{os.cpu_count()} cores, {host.memory() / 1e9:.0f} GB of memory"
     yield "reproduce", f"{__version__} in {PACKAGE}; python {sys.version.split()[0]}, {memory}", ""
     if library.compiler() is not None:
         library.library(torch.float32)  # builds the kernels

@@ -125,7 +125,7 @@ def replay(job: Job, rounds: int) -> Mapping[str, str]:
     of a small network can make points of such a difference.
     """
     from reproduce.declare.experiment import code
-    from reproduce.engine.hardware import machine
+    from reproduce.engine.host import machine
     from reproduce.errors import UserError
     from reproduce.report.histories import Source, load
     from reproduce.runs import replay, results

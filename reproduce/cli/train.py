@@ -46,7 +46,7 @@ def in_turn(names: Sequence[str], train: Callable[[int], None]) -> None:
 
     Raises Stopped if a job was asked to stop, and UserError when all have ended, if some have failed.
     """
-    from reproduce.engine.progress import SIGNALS
+    from reproduce.engine.host import SIGNALS
     from reproduce.errors import Stopped, UserError
 
     gc.freeze()

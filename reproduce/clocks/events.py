@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -17,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
-from reproduce.algorithms.base import Env, Floats, State, Tensor, record
+from reproduce.algorithms.base import Env, Floats, Play, State, Tensor, record
 from reproduce.clocks.step import Target, diverged, measure, step
 from reproduce.declare.values import Count, NonNegative, Positive, Whole
 from reproduce.engine.requests import Evaluate, Ints
@@ -25,7 +24,6 @@ from reproduce.systems import Steps, System
 from reproduce.systems.policies import FavanoPolicy
 from reproduce.systems.schedule import Policy, Schedule
 
-Play = Generator[Any, Any, None]
 EPSILON = 1e-9
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import Env, FedAvg, State, observe, record
+from reproduce.algorithms.base import Env, FedAvg, Play, State, observe, record
 from reproduce.clocks.step import Target, diverged, measure, step
 from reproduce.declare.values import Count, Whole
 from reproduce.systems import System
@@ -70,7 +69,7 @@ class Rounds:
         share = getattr(experiment.algorithm.participation, "k", problem.clients) / problem.clients
         return float(self.rounds * each.mean() * problem.clients * min(1.0, share))
 
-    def play(self, env: Env, algorithm: FedAvg, state: State) -> Generator[Any, Any, None]:
+    def play(self, env: Env, algorithm: FedAvg, state: State) -> Play:
         """The requests of the run from `state["round"]` on."""
         if "steps_done" not in state:
             state.update(steps_done=np.zeros(env.clients, dtype=np.int64), pending=True)
@@ -85,13 +84,14 @@ class Rounds:
             reached = self.until is not None and Target(*self.until).reached(state)
             if state["round"] == self.rounds or state["status"] != "ok" or reached:
                 return
-            now = observe(env, algorithm, state["round"], state["steps_done"])
+            now = observe(env, algorithm, state["round"], state["steps_done"])  # steps, links, arrivals, all [N]
             done = yield from step(env, algorithm, state, algorithm.round(env, state, now), now.weights(env))
-            state["steps_done"] = state["steps_done"] + done
+            state["steps_done"] = state["steps_done"] + done  # [N]
             state["round"] += 1
             state["pending"] = not diverged(state) and self.due(state["round"])
             if self.trace and state["round"] % self.trace == 0:
-                _trace(state)
+                for i, value in enumerate(state["x"].tolist()):
+                    record(state, state["round"], "x", value, key=str(i))
 
 
 def synchronous(experiment: Any, members: int) -> None:
@@ -104,8 +104,3 @@ def synchronous(experiment: Any, members: int) -> None:
     system.check(problem.clients)
     algorithm.participation.check(members, problem.clients)
     algorithm.check(problem, system)
-
-
-def _trace(state: State) -> None:
-    for i, value in enumerate(state["x"].tolist()):
-        record(state, state["round"], "x", value, key=str(i))

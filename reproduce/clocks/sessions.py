@@ -12,15 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, RoundContext, State, Tensor, observe, record
+from reproduce.algorithms.base import Env, FedAvg, Play, RoundContext, State, Tensor, observe, record
 from reproduce.algorithms.session_starts import Previous, Start
 from reproduce.clocks.rounds import synchronous
 from reproduce.clocks.step import diverged, measure, step
 from reproduce.declare.values import Count, NonNegative, Probability
 from reproduce.errors import UserError
-from reproduce.systems.membership import Membership
-
-Play = Generator[Any, Any, None]
+from reproduce.systems.clients import Membership
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class Sessions:
             state["round"] += 1
             state["pending"] = not diverged(state) and session >= self.pilots
             if t + 1 == self.rounds:
-                self._close(state, session, before if self.start.early else state["x"])
+                self._close(state, session, before if self.start.save_point == "before_last" else state["x"])
 
     def _evaluate(self, env: Env, algorithm: FedAvg, state: State) -> Play:
         if not state["history"]:
@@ -168,7 +166,7 @@ class Sessions:
         if session == self.pilots:
             # Batches are counted from here on: schemes with and without pilot sessions then ask for the same ones.
             state["steps_done"] = np.zeros(env.clients, dtype=np.int64)
-        if session == self.pilots and not self.start.carry:
+        if session == self.pilots and self.start.session_p_start == "random":
             state["x"] = state["random"]
         elif session > self.pilots and state["stored"]:
             mixture["alpha"] = self.start.weights(len(state["stored"]), mixture.get("distance", np.empty(0)))
@@ -206,7 +204,7 @@ class Sessions:
             state["pilot"] = state["pilot"] + model / self.pilots
             return
         state["stored"].append(model)
-        if self.start.again and len(state["stored"]) == self.pilots:
+        if self.start.trigger == "every_time" and len(state["stored"]) == self.pilots:
             state["pilot"] = mixed(np.full(self.pilots, 1 / self.pilots), state["stored"])
             state["stored"] = []
 

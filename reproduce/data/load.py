@@ -20,7 +20,6 @@ from reproduce.data.formats import listed
 from reproduce.data.sources import File, Files, Source, find_source
 from reproduce.declare.values import calling, foreign
 from reproduce.errors import MissingData, UserError
-from reproduce.files import regular
 from reproduce.models import weights
 from reproduce.settings import Settings
 
@@ -52,7 +51,7 @@ def available(name: str, settings: Settings) -> Availability:
     where = str(settings.data / (layout or source.layouts[0]).files[0].path)
     if layout is None:
         return Availability(name, "missing", where, missing(source, settings.data))
-    if any(file.folder for file in layout.files):
+    if Path(where).is_dir():
         return Availability(name, "present", where, "a folder of images, checked when loaded")
     if copy := _copy(name, layout, settings):
         return Availability(name, "verified", where, copy.note)
@@ -160,15 +159,14 @@ def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
 
 
 def _absent(layout: Files, folder: Path) -> list[str]:
-    paths = [(file.path, folder / file.path, file.folder) for file in layout.files]
-    return [name for name, path, is_folder in paths if not (path.is_dir() if is_folder else path.is_file())]
+    return [file.path for file in layout.files if not (folder / file.path).exists()]
 
 
 def _stamp(file: File, folder: Path) -> store.Stamp:
-    if file.folder:
-        return [file.path, _listing(folder / file.path), 0]
-    status = (folder / file.path).stat()
-    return [file.path, status.st_size, status.st_mtime_ns]
+    path = folder / file.path
+    if path.is_dir():
+        return [file.path, _listing(path), 0]
+    return [file.path, path.stat().st_size, path.stat().st_mtime_ns]
 
 
 def _listing(folder: Path) -> str:
@@ -180,7 +178,7 @@ def _listing(folder: Path) -> str:
 def verified(file: File, folder: Path, name: str) -> str:
     """SHA-256 of the file; raises UserError if no known checksum nor the side file agrees."""
     path = folder / file.path
-    if file.folder:
+    if path.is_dir():
         return _listing(path)
     digest, side = sha256(path), path.with_name(path.name + ".sha256")
     accepted = [file.sha256] if file.sha256 else []
@@ -197,5 +195,5 @@ def verified(file: File, folder: Path, name: str) -> str:
 
 def sha256(path: Path) -> str:
     """SHA-256 of a file."""
-    with regular(path).open("rb") as stream:
+    with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

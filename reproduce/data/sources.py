@@ -20,11 +20,10 @@ CIFAR_PAPER = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images
 
 @dataclass(frozen=True)
 class File:
-    """A file, or with `folder` a tree of files, relative to the data folder; its SHA-256, if it is known."""
+    """A file, or a tree of files, relative to the data folder; its SHA-256, if it is known."""
 
     path: str
     sha256: str = ""
-    folder: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ class Source:
 
 
 def _layout(reader: str, known: Mapping[str, str]) -> Files:
-    """Files and their SHA-256; "folder" is a tree of files, "" a file of which only a side file tells it."""
-    return Files(reader, tuple(File(p, *(("", True) if s == "folder" else (s,))) for p, s in known.items()))
+    """Files and their SHA-256; "" of trees of files, and of a file of which only a side file tells it."""
+    return Files(reader, tuple(File(path, sha256) for path, sha256 in known.items()))
 
 
 def _archive(name: str, sha256: str = "") -> Files:
@@ -141,7 +140,7 @@ _ALL = (
         "MIT (images: CIFAR-10 and ImageNet terms)", "Darlow, Crowley, Antoniou, Storkey, arXiv:1810.03505",
         (
             _archive("cinic10"),
-            _layout("read_cinic10", dict.fromkeys(("cinic10/train", "cinic10/test"), "folder")),
+            _layout("read_cinic10", dict.fromkeys(("cinic10/train", "cinic10/test"), "")),
         ),
     ),
     Source(
@@ -150,7 +149,7 @@ _ALL = (
         "Le and Yang, Tiny ImageNet Visual Recognition Challenge, CS231N 2015",
         (
             _archive("tiny_imagenet"),
-            _layout("read_tiny_imagenet", dict.fromkeys(("tiny_imagenet/train", "tiny_imagenet/val"), "folder")),
+            _layout("read_tiny_imagenet", dict.fromkeys(("tiny_imagenet/train", "tiny_imagenet/val"), "")),
         ),
     ),
     Source(

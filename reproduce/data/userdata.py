@@ -24,7 +24,6 @@ from reproduce.data.formats import listed
 from reproduce.data.userfiles import LABEL, Columns, Names, read
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
-from reproduce.files import regular
 from reproduce.models.model import Sample
 from reproduce.settings import settings
 from reproduce.streams import rng
@@ -82,6 +81,11 @@ class UserData:
             raise UserError(f"the decoded copy of your data is not in {settings().store}: give the files once more")
         return decoded
 
+    @property
+    def held_by(self) -> NDArray[Any]:
+        """The number of the client of each training sample."""
+        return self.copy.arrays()["holders"]
+
     def load(self) -> Dataset:
         """The arrays; raises UserError if the decoded copy is not there any more."""
         copy = self.copy
@@ -91,15 +95,19 @@ class UserData:
 
 @dataclass(frozen=True)
 class ByColumn:
-    """A client for each value that the column `name` of a user's data has in the training part, in sorted order."""
+    """A client for each value that the column `name` of a user's data has in the training part, in sorted order.
+
+    data: a `UserData`; or one of which a part is held out (`HeldOut`), where a client may lose all.
+    """
 
     by_place: ClassVar[bool] = True  # its lists are of these data and of no part of them
+    leaves_empty = property(lambda self: not isinstance(self.data, UserData))
 
-    data: UserData
+    data: Any
     name: str
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        holders = self.data.copy.arrays()["holders"]
+        holders = self.data.held_by
         if len(holders) != len(labels) or clients != self.data.holders:
             raise UserError(
                 f"the column {self.name} gives {len(holders)} samples to {self.data.holders} clients, and not "
@@ -149,7 +157,7 @@ def _sum(root: Path, files: Sequence[Path], *how: str) -> str:
     digest = hashlib.sha256(repr((FORMAT, how)).encode())
     for file in files:
         try:
-            with regular(root / file).open("rb") as stream:
+            with (root / file).open("rb") as stream:
                 digest.update(f"{file.as_posix()}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
         except OSError as error:
             raise UserError(f"{root / file} cannot be read ({error.strerror}): mend it, or take it out") from error

@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from reproduce.declare.values import words
 from reproduce.errors import OwnCodeError, UserError
 
 Tell = Callable[[Any], None]
@@ -102,15 +103,6 @@ def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int, files:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-def words(error: BaseException, *files: Path) -> str:
-    """An error of a user's code in one line, with the last place in one of their files."""
-    line = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in map(str, files)]
-    if isinstance(error, SyntaxError) or not frames:  # whose text has the place
-        return line
-    return f"{line} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 # --- what it reads ----------------------------------------------------------------------------------------------------

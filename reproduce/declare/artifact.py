@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import importlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -228,12 +227,6 @@ class Artifact:
     stamp: str | Code | Callable[..., Any] = ""
     censored: str = ">{}"
     doubts: tuple[Doubt, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch("[a-z0-9]+", self.name):
-            raise ValueError(f"artifact name '{self.name}' must consist of a-z and 0-9")
-        if self.draw is not None and self.name.startswith("table"):
-            raise ValueError(f"artifact name '{self.name}' is that of a table, and it is a figure")
 
     @property
     def id(self) -> str:

@@ -13,16 +13,15 @@ import dataclasses
 import hashlib
 import inspect
 import json
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from reproduce.declare import closure
-from reproduce.declare.values import check_values, records
+from reproduce.declare.values import check_values, foreign, records
 from reproduce.errors import UserError
 
 SCALES = ("smoke", "reduced", "paper")
@@ -33,14 +32,6 @@ COLUMNS = ("seed", "round", "time", "metric", "key", "value", "status")
 """Of every results file; whatever else a file has are the labels of its experiments."""
 
 Label = str | int | float | bool
-
-
-class Problem(Protocol):
-    """What is optimised: model, loss, clients' data, test sets (`reproduce.problem`)."""
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Names of the data sets that must be in the data folder; empty for embedded data."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class Experiment:
     """
 
     labels: Mapping[str, Label]
-    problem: Problem
+    problem: Any
     system: Any
     algorithm: Any
     clock: Any
@@ -95,8 +86,7 @@ class Experiment:
     @cached_property
     def foreign(self) -> bool:
         """Is its algorithm, its system or its clock a user's own code, or a record in them?"""
-        parts = (self.system, self.algorithm, self.clock)
-        return any(_is_foreign(base) for record in records(parts) for base in inspect.getmro(type(record)))
+        return foreign((self.system, self.algorithm, self.clock))
 
     @property
     def to_target(self) -> Experiment:
@@ -132,12 +122,8 @@ class Panel:
     substitute: str = ""
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9-]+", self.name):
-            raise ValueError(f"panel name '{self.name}' must consist of a-z, 0-9 and '-'")
         if not self.seeds:
             raise ValueError(f"panel '{self.name}' has an empty list of seeds")
-        if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0 or max(self.seeds) >= 2**32:
-            raise ValueError(f"panel '{self.name}': seeds are different numbers from 0 to 2^32 - 1")
         if len({tuple(sorted(map(str, e.labels.items()))) for e in self.experiments}) < len(self.experiments):
             raise ValueError(f"panel '{self.name}': nothing tells two experiments apart, their labels are the same")
 
@@ -214,23 +200,15 @@ def code(experiments: Iterable[Experiment]) -> str:
     Raises UserError for a record that was not defined in a file.
     """
     classes = {c for e in experiments for c in e.classes}
+    ours = frozenset(c.__module__ for c in classes if c.__module__.startswith("reproduce."))
     own = _own(classes)
     theirs = closure.packaged(own) | closure.OWN if own else frozenset()
-    return closure.with_own(closure.digest(closure.files(frozenset(_packaged(classes)) | theirs)), own)
-
-
-def modules(experiment: Experiment) -> set[str]:
-    """The modules of this package that define the records of the experiment, those of base classes included."""
-    return _packaged(experiment.classes)
+    return closure.with_own(closure.digest(closure.files(ours | theirs)), own)
 
 
 def own_files(experiment: Experiment) -> frozenset[Path]:
     """The files of a user's own that define records of the experiment, with those beside them that they import."""
     return _own(experiment.classes)
-
-
-def _packaged(classes: Iterable[type]) -> set[str]:
-    return {c.__module__ for c in classes if c.__module__.startswith("reproduce.")}
 
 
 def _own(classes: Iterable[type]) -> frozenset[Path]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -196,7 +198,11 @@ def calling(what: str, *key: int | str) -> Iterator[None]:
         raise UserError(f"{what} cannot be used: {words(error)}") from error
 
 
-def words(error: Exception) -> str:
-    """An error of a user's code in one line."""
+def words(error: BaseException, *files: Path) -> str:
+    """An error of a user's code in one line, with the last place in one of their files."""
     kind = "" if isinstance(error, ValueError) else type(error).__name__
-    return ": ".join(filter(None, (kind, " ".join(str(error).split()))))
+    line = ": ".join(filter(None, (kind, " ".join(str(error).split()))))
+    places = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in map(str, files)]
+    if isinstance(error, SyntaxError) or not places:  # whose text has the place
+        return line
+    return f"{line} ({Path(places[-1].filename).name}, line {places[-1].lineno})"

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.device_data import DeviceData
+from reproduce.engine.client_split import DeviceData
 from reproduce.engine.stacking import Slot
 from reproduce.streams import rng
 

@@ -1,14 +1,12 @@
 """Checkpoints of a job: the states of all its runs in one file, from which it goes on in the same bits.
 
-A file is torch's archive, read without executing anything; the archive has a checksum of each of its parts. Every state
-carries the identity of its run, and the file the checksums of the data and the device: all of it fits, or nothing is
+A file is torch's archive, read without executing anything; the archive has a checksum of each of its parts. The digest
+of the runs is in its name (`plan.digest_of`), checksums of data and the device are in it: all of it fits, or nothing is
 taken over.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 import warnings
 import zipfile
@@ -57,9 +55,7 @@ class Checkpoint:
             said, begun, states = (content[name] for name in ("note", "origin", "states"))
             if other := sorted(dict(begun.items() ^ origin(self.runs).items())):
                 raise ValueError(f"it was begun with other {' and '.join(other)}")
-            if [of for of, _ in states] != [identity(run) for run in self.runs]:
-                raise ValueError("it is of other runs")
-            states = [dict(state) for _, state in states]
+            restored = [(run, dict(state)) for run, state in zip(self.runs, states, strict=True)]
         except FileNotFoundError:  # perhaps since a moment ago: another process may have ended the same job
             return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -68,7 +64,7 @@ class Checkpoint:
                 f"checkpoint {self.path} cannot be read ({why}): delete it to train from the start"
             ) from error
         self.said = said
-        for run, state in zip(self.runs, states, strict=True):
+        for run, state in restored:
             run.state.clear()
             run.state.update(state)
         return True
@@ -80,20 +76,13 @@ class Checkpoint:
 
     def save(self) -> None:
         start = time.monotonic()
-        states = [(identity(run), run.state) for run in self.runs]
-        content = {"states": states, "origin": origin(self.runs), "note": self.note()}
+        content = {"states": [run.state for run in self.runs], "origin": origin(self.runs), "note": self.note()}
         files.write(self.path, lambda file: put(content, file))
         self.last = time.monotonic()
         self.spent = self.last - start
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
-
-
-def identity(run: Run) -> str:
-    """The declaration, labels and seed of a run, in one word."""
-    labels = json.dumps(dict(run.experiment.labels), sort_keys=True)
-    return hashlib.sha256(f"{run.experiment.declaration} {labels} {run.seed}".encode()).hexdigest()[:16]
 
 
 def origin(runs: Sequence[Run]) -> dict[str, str]:
@@ -124,7 +113,7 @@ def _owned(value: Any) -> Any:
 
 def load(path: Path, device: torch.device | str = "cpu") -> Any:
     """What `put` wrote, its tensors on the device; ValueError if it is damaged or holds anything else."""
-    with files.regular(path).open("rb") as file:
+    with path.open("rb") as file:
         try:
             if damaged := zipfile.ZipFile(file).testzip():
                 raise ValueError(f"the checksum of {damaged} is wrong")

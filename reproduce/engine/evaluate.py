@@ -61,11 +61,8 @@ def _judge(split: ClassificationSplit, x: Tensor, request: Evaluate, spread: Spr
     """Mean loss and accuracy in percent."""
     device_data, view, model = split.device_data, request.view, (request.model or split.problem.model).of(split.seed)
     where = split.view(view)
-    features, labels = (
-        (device_data.train_x, device_data.train_y)
-        if view.startswith("train")
-        else (device_data.test_x, device_data.test_y)
-    )
+    part = "train" if view.startswith("train") else "test"
+    features, labels = getattr(device_data, f"{part}_x"), getattr(device_data, f"{part}_y")
     strategy = choose(demand(device_data, model))
     together, size = strategy.together(len(x), device_data.problem.evaluation_batch)
     losses = torch.zeros(len(x), dtype=torch.float64)

@@ -6,6 +6,7 @@ contiguous block [C, *shape] per parameter, because batched matrix products copy
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import cache, cached_property
 
@@ -32,21 +33,15 @@ class Layout:
         self.sizes = tuple(math.prod(s) for s in self.shapes)
         self.total = sum(self.sizes)
         self.buffers = tuple(n for n in self.names if n in model.buffers)
-
-    @cached_property
-    def offsets(self) -> dict[str, int]:
-        """Where each parameter starts in the flat vector."""
-        starts, at = {}, 0
-        for name, size in zip(self.names, self.sizes, strict=True):
-            starts[name], at = at, at + size
-        return starts
+        ends = zip(self.names, self.sizes, itertools.accumulate(self.sizes), strict=True)
+        self.slices = {name: slice(end - size, end) for name, size, end in ends}
+        """Where each tensor lies in the flat vector."""
+        self.offsets = {name: part.start for name, part in self.slices.items()}
 
     @cached_property
     def statistics(self) -> Tensor:
         """The places [B] of the buffers in the flat vector."""
-        places = [
-            torch.arange(self.offsets[n], self.offsets[n] + math.prod(self.model.shapes[n])) for n in self.buffers
-        ]
+        places = [torch.arange(self.slices[n].start, self.slices[n].stop) for n in self.buffers]
         return torch.cat([torch.empty(0, dtype=torch.int64), *places])
 
     def blocks(self, rows: Tensor) -> list[Tensor]:

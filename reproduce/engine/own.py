@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from reproduce.declare.apart import settings_kept
-from reproduce.declare.experiment import Experiment
+from reproduce.declare.apart import Tell, forked, settings_kept
+from reproduce.declare.experiment import Experiment, own_files
 from reproduce.engine.client_split import ClientSplit, Env
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Evaluate, Gradient, Train, listed
+from reproduce.engine.trainer import Trainer
 from reproduce.errors import OwnCodeError
+from reproduce.streams import globally
 
 Play = Generator[Any, Any, None]
 State = dict[str, Any]
@@ -98,6 +101,42 @@ class Own:
             raise OwnCodeError(f"`{hook}` changes the history, to which rows may be added only")
         _tensor(env.split, state.get("x"), f"the model that `{hook}` leaves", (env.split.parameters,))
         state["x"] = state["x"].contiguous()
+
+
+def run_apart(scheduler: Any, own: Sequence[int], names: Sequence[str]) -> None:
+    """Runs of a user's own algorithm, each in its own process; of their states the entries `names` come back.
+
+    A GPU cannot be shared with a forked process: there they follow each other in this one, and a repetition in another
+    order (`play.match`) shows whether they are independent.
+    """
+    runs, trainer = scheduler.runs, scheduler.trainer
+    threads = max(1, trainer.threads // max(1, len(own)))
+
+    def play(i: int, tell: Tell) -> tuple[Any, ...]:
+        run = runs[i]
+        mine = Trainer(threads, trainer.forced, trainer.arithmetic)  # the first: one thread for OpenMP
+        alone = type(scheduler)([run], mine, lambda: tell(run.state["round"]))
+        alone.enough = scheduler.enough
+        with globally("run", run.seed):
+            alone.run_together([0])
+        mine.close()
+        kept = {name: run.state[name] for name in names if name in run.state}
+        return kept, alone.cpu[0], alone.shared, dict(alone.seconds), mine.used
+
+    def heard(i: int, round: int) -> None:
+        runs[own[i]].state["round"] = round
+
+    cpu = not own or runs[own[0]].env.split.device.type == "cpu"
+    files = {file for i in own for file in own_files(runs[i].experiment)}
+    plays = [partial(play, i) for i in own]
+    idle = scheduler.tick or (lambda: None)
+    outcomes = forked(plays, trainer.threads, heard, idle, files) if cpu else [p(lambda _: idle()) for p in plays]
+    for i, (state, scheduler.cpu[i], shared, seconds, used) in zip(own, outcomes, strict=True):
+        runs[i].state.update(state)
+        trainer.used |= used
+        for ours, theirs in ((scheduler.shared, shared), (scheduler.seconds, seconds)):
+            for name, value in theirs.items():
+                ours[name] += value
 
 
 def check(split: ClientSplit, request: Any, distinct: bool = False) -> None:

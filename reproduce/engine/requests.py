@@ -157,7 +157,6 @@ class Evaluated:
 
 
 Request = Train | Gradient | Evaluate
-Answer = Trained | Evaluated
 
 
 def listed(value: Any) -> list[Any]:

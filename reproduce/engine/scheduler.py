@@ -16,21 +16,18 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import partial
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 import torch
 
-from reproduce.declare.apart import Tell, forked
-from reproduce.declare.experiment import Experiment, own_files
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplit, ClientSplits, Env
 from reproduce.engine.evaluate import company, evaluate
-from reproduce.engine.own import Own
+from reproduce.engine.own import Own, run_apart
 from reproduce.engine.requests import Contents, Evaluate, Gradient, Request, Train, contents, listed
 from reproduce.engine.trainer import Trainer
-from reproduce.streams import globally
 
 STATE = ("x", "history", "status", "round", "work", "done")
 """What every run keeps in its state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it,
@@ -88,43 +85,12 @@ class Scheduler:
 
     def run(self) -> None:
         """Until every run is done, or all have enough."""
-        self._run_apart([i for i, run in enumerate(self.runs) if run.experiment.foreign and not run.done])
-        self._run_together([i for i, run in enumerate(self.runs) if not run.experiment.foreign and not run.done])
+        own = [i for i, run in enumerate(self.runs) if run.experiment.foreign and not run.done]
+        run_apart(self, own, (*STATE, "pending"))
+        self.run_together([i for i, run in enumerate(self.runs) if not run.experiment.foreign and not run.done])
 
-    def _run_apart(self, own: Sequence[int]) -> None:
-        """Runs of a user's own algorithm. A GPU cannot be shared with a forked process: there they follow each other
-        in this one, and a repetition in another order (`play.match`) shows whether they are independent."""
-        threads = max(1, self.trainer.threads // max(1, len(own)))
-
-        def play(i: int, tell: Tell) -> tuple[Any, ...]:
-            run = self.runs[i]
-            trainer = Trainer(threads, self.trainer.forced, self.trainer.arithmetic)  # the first: one thread for OpenMP
-            scheduler = Scheduler([run], trainer, lambda: tell(run.state["round"]))
-            scheduler.enough = self.enough
-            with globally("run", run.seed):
-                scheduler._run_together([0])
-            trainer.close()
-            kept = {name: run.state[name] for name in (*STATE, "pending") if name in run.state}
-            return kept, scheduler.cpu[0], scheduler.shared, dict(scheduler.seconds), trainer.used
-
-        def heard(i: int, round: int) -> None:
-            self.runs[own[i]].state["round"] = round
-
-        cpu = not own or self.runs[own[0]].env.split.device.type == "cpu"
-        files = {file for i in own for file in own_files(self.runs[i].experiment)}
-        plays = [partial(play, i) for i in own]
-        idle = self.tick or (lambda: None)
-        outcomes = (
-            forked(plays, self.trainer.threads, heard, idle, files) if cpu else [p(lambda _: idle()) for p in plays]
-        )
-        for i, (state, self.cpu[i], shared, seconds, used) in zip(own, outcomes, strict=True):
-            self.runs[i].state.update(state)
-            self.trainer.used |= used
-            for mine, theirs in ((self.shared, shared), (self.seconds, seconds)):
-                for name, value in theirs.items():
-                    mine[name] += value
-
-    def _run_together(self, all_: Sequence[int]) -> None:
+    def run_together(self, all_: Sequence[int]) -> None:
+        """The runs of these numbers, in step."""
         waiting: dict[int, tuple[Generator[Any, Any, None], Any]] = {}
         for i in all_:
             self._advance(i, self.runs[i].play(), None, waiting)
@@ -138,7 +104,7 @@ class Scheduler:
                     return
             left = behind[0]
             turn = sorted(i for i in waiting if self.runs[i].place == behind)  # the others wait for these
-            asked = [(i, r) for i in turn for r in listed(waiting[i][1])]
+            asked = [(i, r) for i in turn for r in listed(waiting[i][1])]  # number of the run, request
             answers = self.execute([(self.runs[i].env.split, r) for i, r in asked])
             given: dict[int, list[Any]] = defaultdict(list)
             for (i, _), answer in zip(asked, answers, strict=True):

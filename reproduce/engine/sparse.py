@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.device_data import DeviceData
+from reproduce.engine.client_split import DeviceData
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows, autograd_run
 from reproduce.engine.stacking import Chunk, Slot

@@ -180,7 +180,7 @@ class Chunk:
 
     def batches(self) -> np.ndarray:
         """Sample indices [A, K_max, B], -1 where a batch is short or a slot has finished."""
-        plans = self.plans.all(self.slots)
+        plans = self.plans.all(self.slots)  # A of them, [K_a, B] each
         out = np.full((len(plans), int(self.steps.max()), plans[0].shape[1]), -1, dtype=np.int64)
         for a, plan in enumerate(plans):
             out[a, : len(plan)] = plan

@@ -89,7 +89,7 @@ class Strategy:
     code: the function that trains a chunk, "module:name"; called with (chunk, device_data), with the precision if
         it may be "bfloat16".
     serves: the fields of `Train` and `Rule` that it knows; asked for another one it refuses.
-    fits: can it compute the model, on the device? best: is it then faster than what follows in the table?
+    fits: can it compute the network, on the device? best: is it then faster than what follows in the table?
     size: models per chunk of the n slots there are.
     key: by what slots with equally many steps are sorted (None: by nothing); mixed: may a chunk hold several keys?
     single: fields of the request that must be the same for all slots of a chunk, so that requests with one of them stay
@@ -121,7 +121,8 @@ class Strategy:
         if others:
             return f"it does not serve {', '.join(others)}"
         what = "a quadratic" if work.model is None else type(work.model).__name__
-        return "" if self.fits(work) else f"it does not compute {what} on {work.device}"
+        fits = self.name == "quadratic" if work.model is None else self.fits(work)
+        return "" if fits else f"it does not compute {what} on {work.device}"
 
     def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
         """Train a chunk on its data, all of whose slots `choose` gave to this strategy."""
@@ -141,23 +142,11 @@ def shared(rule: Rule) -> Rule:
     return replace(rule, mu=PLAIN.mu)
 
 
-def _softmax(work: Demand) -> bool:
-    return work.model is not None and work.model.kind == "softmax"
-
-
-def _chain(work: Demand) -> bool:
-    return work.model is not None and chain(work.model, work.sample) is not None
-
-
-def _network(work: Demand) -> bool:
-    return work.model is not None
-
-
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
     serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
-    fits=lambda work: _network(work) and work.model.kind != "alone",
+    fits=lambda work: work.model.kind != "alone",
     best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=lambda work, slots: STACK[work.device],
     # Batch statistics forbid padding: only clients with equal batches meet.
@@ -173,7 +162,7 @@ TABLE = (
         name="quadratic",
         code="reproduce.engine.local:quadratic_run",
         serves=NEEDED | SGD,
-        fits=lambda work: work.model is None,
+        fits=lambda work: False,
         size=lambda work, slots: slots,
     ),
     Strategy(
@@ -181,15 +170,15 @@ TABLE = (
         code="reproduce.engine.sparse:sparse_run",
         # Not with an anchor or a correction, which move rows that no sample names.
         serves=NEEDED | {"model"} | SGD - {"anchor", "correction"} | DISTILLATION | CONTRAST,
-        fits=lambda work: _network(work) and bool(work.model.embedding),
+        fits=lambda work: bool(work.model.embedding),
         size=lambda work, slots: 1,
         precisions=frozenset({"tf32", "bfloat16"}),
     ),
     Strategy(
         name="kernel",
-        code="reproduce.engine.kernels.softmax:kernel_run",
+        code="reproduce.engine.kernels.compiled:kernel_run",
         serves=NEEDED | {"model"} | SGD,
-        fits=lambda work: _softmax(work) and work.device == "cpu" and work.compiled,
+        fits=lambda work: work.model.kind == "softmax" and work.device == "cpu" and work.compiled,
         size=lambda work, slots: max(10, min(40, slots // 8)),
         key=lambda work, plans: plans.numbering(),
         ahead=lambda plans, slots: plans.all(slots),
@@ -200,7 +189,7 @@ TABLE = (
         name="compiled",
         code="reproduce.engine.kernels.compiled:compiled_run",
         serves=NEEDED | {"model"} | SGD,
-        fits=lambda work: _chain(work) and work.device == "cpu" and work.compiled,
+        fits=lambda work: work.device == "cpu" and work.compiled and chain(work.model, work.sample) is not None,
         best=lambda work: macs(work.model, work.sample) <= COMPILED,
         size=lambda work, slots: max(5 if macs(work.model, work.sample) <= QUICK else 1, slots // 16),
         ahead=lambda plans, slots: (plans.all(slots), plans.dropout(slots)),
@@ -211,7 +200,7 @@ TABLE = (
     replace(
         _STACKED,
         name="sequential",
-        fits=_network,
+        fits=lambda work: True,
         best=lambda work: True,
         size=lambda work, slots: 1,
         key=lambda work, plans: None,

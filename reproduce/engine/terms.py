@@ -23,6 +23,7 @@ from reproduce.streams import rng
 
 Batch = tuple[Tensor, Tensor, Tensor | None]
 """Samples, labels, and weights where batches of different size meet."""
+Blocks = list[Tensor]
 
 
 def drawn(key: tuple[int, int, int], models: int, steps: int) -> np.ndarray:
@@ -144,3 +145,53 @@ class Contrast:
             p = {name: block[: ops.models] for name, block in zip(self.names, pole, strict=True)}
             return self.model.encode(Stacked(ops.models), p, x)  # type: ignore[no-any-return]
         return self.model.encode(One(), {n: block[0] for n, block in zip(self.names, pole, strict=True)}, x)  # type: ignore[no-any-return]
+
+
+# --- masks -----------------------------------------------------------------------------------------------------------
+
+
+class Masks:
+    """Magnitude masks (fiarse): the model computes with y * m, m = |y| >= threshold, per client and tensor.
+
+    A tensor of which all clients of the stack hold everything (threshold 0) has none.
+    """
+
+    def __init__(self, chunk: Chunk, y: Blocks) -> None:
+        self.rule = chunk.rule
+        thresholds = chunk.stack("thresholds")
+        if thresholds is None:
+            raise ValueError("a rule with a mask needs thresholds in the request")
+        # thresholds [A, T], one per client and tensor -> T columns [A, 1, ...]
+        self.t = [t.reshape(-1, *[1] * (b.dim() - 1)) for t, b in zip(thresholds.unbind(1), y, strict=True)]
+        self.some, self.all = (thresholds > 0).any(0).tolist(), (thresholds > 0).all(0).tolist()
+        self.frozen = self._taken(y)
+        self.masks = self.frozen
+
+    def _taken(self, y: Blocks) -> list[Tensor | None]:
+        a = y[0].shape[0]
+        known = zip(self.some, y, self.t, strict=True)
+        return [b.abs() >= t[:a] if some else None for some, b, t in known]
+
+    def effective(self, y: Blocks) -> Blocks:
+        a = y[0].shape[0]
+        if self.rule.mask == "dynamic":
+            self.masks = self._taken(y)
+        else:
+            self.masks = [None if m is None else m[:a] for m in self.frozen]
+        return [b if m is None else b * m for b, m in zip(y, self.masks, strict=True)]
+
+    def gradient(self, y: Blocks, grads: Blocks) -> Blocks:
+        """g m (1 + 2 |y| t / (|y| + t)^2), fiarse eq. (3); without `amplify` g m. `grads` is consumed."""
+        a = y[0].shape[0]
+        for g, b, m, t, positive in zip(grads, y, self.masks, self.t, self.all, strict=True):
+            if m is None:
+                continue
+            g.mul_(m)
+            if self.rule.amplify:
+                size, t = b.abs(), t[:a]
+                bottom = (size + t).square_()  # (|y| + t)^2
+                factor = size.mul_(2).mul_(t).div_(bottom)
+                if not positive:  # 0 / 0 where t = 0 and y = 0
+                    factor.masked_fill_(t == 0, 0)
+                g.mul_(factor.add_(1))
+        return grads

@@ -22,8 +22,7 @@ import torch
 from torch import Tensor
 
 from reproduce.engine import strategies
-from reproduce.engine.client_split import ClientSplit
-from reproduce.engine.device_data import DeviceData
+from reproduce.engine.client_split import ClientSplit, DeviceData
 from reproduce.engine.kernels.library import available
 from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Rows
@@ -47,10 +46,9 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Call:
-    """A chunk, its strategy, what trains it, and the numbers of its slots' requests."""
+    """A chunk, what trains it, and the numbers of its slots' requests."""
 
     chunk: Chunk
-    strategy: Strategy
     train: Callable[[], Rows]
     owners: list[int]
 
@@ -130,7 +128,7 @@ class Trainer:
         together = None if key is None or strategy.mixed else (lambda i: key(slots[i]))
         for part in _cut(order, size, together):
             chunk = Chunk([slots[i] for i in part], layout, plans)
-            yield Call(chunk, strategy, self._call(strategy, chunk, home), [bucket.owners[i] for i in part])
+            yield Call(chunk, self._call(strategy, chunk, home), [bucket.owners[i] for i in part])
 
     def _call(self, strategy: Strategy, chunk: Chunk, home: Any) -> Callable[[], Rows]:
         """The call that trains `chunk`; notes in `used` how."""
@@ -197,8 +195,9 @@ class Collector:
 
         weights = request.weights
         self.keeps = weights is None or clients * parameters * like.element_size() <= KEEP
-        self.update = zeros(clients if weights is None or self.keeps else len(weights))
+        self.update = zeros(clients if weights is None or self.keeps else len(weights))  # [C, P], or sums [M, P]
         rule = request.rule
+        # 1/K sum_k g_k and the estimate of g_0, [C, P] each, where the rule asks for them
         self.mean = zeros(clients) if rule.mean_gradient or rule.first_gradient else None
         self.first = zeros(clients) if rule.first_gradient else None
         self.cpu = 0.0

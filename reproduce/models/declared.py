@@ -166,7 +166,7 @@ class FastText(Model):
         return replace(graph, shapes=graph.shapes | {self.embedding: (self.vocabulary, self.width)})
 
     @property
-    def tokens(self) -> int:
+    def tokens(self) -> int:  # type: ignore[override]
         return self.vocabulary
 
     def with_rows(self, rows: int) -> FastText:
@@ -262,13 +262,11 @@ class ImageNetResNet(Model):
     init: Literal["imagenet", "random"] = "random"
     width: Count = 64
     make = "reproduce.models.library:imagenet_resnet"
+    fresh = ("fc",)
 
     @property
-    def pretrained(self) -> str:
+    def pretrained(self) -> str:  # type: ignore[override]
         return f"imagenet-resnet{self.depth}" if self.init == "imagenet" else ""
-
-    def is_stored(self, name: str) -> bool:
-        return bool(self.pretrained) and not name.startswith("fc")
 
     def initial(self, name: str) -> Initial:
         shape = self.shapes[name]

@@ -133,11 +133,6 @@ class Count:
         self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
         self.macs = 0
 
-    @property
-    def forward_flops(self) -> int:
-        """Floating-point operations of one sample's forward pass; a training step costs three times as many."""
-        return 2 * self.macs
-
     def _layer(self, name: str, kind: str, out: Any, macs: int = 0) -> Any:
         """Notes a layer with its output, which it gives back."""
         parameters = sum(math.prod(self.shapes.get(f"{name}.{tensor}", (0,))) for tensor in ("weight", "bias"))

@@ -30,17 +30,11 @@ class Unknown(Exception):
 
 
 def window(*names: str) -> Callable[[Any], dict[str, int]]:
-    """Size, stride and padding of a layer's window; Unknown unless they are the same in both directions."""
+    """Size, stride and padding of a layer's window, as they are in the first direction."""
 
     def options(m: Any) -> dict[str, int]:
-        numbers = {}
-        for name in names:
-            value = getattr(m, name)
-            pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
-            if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], int):
-                raise Unknown(f"the {name} {value} of a {type(m).__name__} is not the same in both directions")
-            numbers[name.removeprefix("kernel_")] = pair[0]
-        return numbers
+        values = {name.removeprefix("kernel_"): getattr(m, name) for name in names}
+        return {name: value[0] if isinstance(value, list | tuple) else value for name, value in values.items()}
 
     return options
 
@@ -109,6 +103,8 @@ def entries(module: nn.Module) -> tuple[dict[str, tuple[int, ...]], frozenset[st
 def lower(module: nn.Module) -> Graph:
     """The graph of a module; Unknown names the first layer that keeps it from having one."""
     known = entries(module.train())
+    if frozen := [name for name, t in module.named_parameters() if not t.requires_grad]:
+        raise Unknown(f"{frozen[0]} is frozen (requires_grad=False)")
     try:
         traced = Tracer().trace(module)
     except Exception as error:  # whatever a forward pass raises when it is handed no tensor

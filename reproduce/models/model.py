@@ -62,6 +62,14 @@ class Model:
     """Is it a user's own, whose module says itself how it starts and may run by itself?"""
     embedding: ClassVar[str] = ""
     """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
+    pretrained: ClassVar[str] = ""
+    """The stored weights (weights.py) that the initial model takes; "" if all of it is random."""
+    fresh: ClassVar[tuple[str, ...]] = ()
+    """How the names of the tensors begin that are random all the same."""
+    tokens: ClassVar[int] = 0
+    """How many token ids it knows, from 0 on; 0 if its samples are not texts."""
+    longest: ClassVar[int] = 0
+    """Tokens in the longest text that it reads; 0 if there is no such limit."""
     untraced: ClassVar[str] = ""
     """Why its module, which gives the representation and the logits of all exits, has no graph; "" if it has one."""
 
@@ -145,25 +153,6 @@ class Model:
         sample can go through in training; "" if there is none."""
         layers = self.cost(sample).layers
         return next((n for n, kind, out, _ in layers if kind == "BatchNorm2d" and math.prod(out[1:]) == 1), "")
-
-    @property
-    def pretrained(self) -> str:
-        """The stored weights (weights.py) that the initial model takes; "" if all of it is random."""
-        return ""
-
-    def is_stored(self, name: str) -> bool:
-        """Is this tensor one of them?"""
-        return False
-
-    @property
-    def tokens(self) -> int:
-        """How many token ids it knows, from 0 on; 0 if its samples are not texts."""
-        return 0
-
-    @property
-    def longest(self) -> int:
-        """Tokens in the longest text that it reads; 0 if there is no such limit."""
-        return 0
 
     @property
     def separable(self) -> bool:

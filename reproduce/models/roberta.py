@@ -40,15 +40,16 @@ class RoBERTa(Model):
     width: float = 1.0
     scaled: bool = True
     make = "reproduce.models.library:TextClassifier"
+    fresh = ("classifier", "exit")
     untraced = "torch.fx cannot trace it"
     batch_statistics = False
 
     @property
-    def tokens(self) -> int:
+    def tokens(self) -> int:  # type: ignore[override]
         return self.vocabulary
 
     @property
-    def longest(self) -> int:
+    def longest(self) -> int:  # type: ignore[override]
         return self.positions - self.padding - 1
 
     @property
@@ -56,11 +57,8 @@ class RoBERTa(Model):
         return not self.dropout
 
     @property
-    def pretrained(self) -> str:
+    def pretrained(self) -> str:  # type: ignore[override]
         return "" if self.init == "random" else self.init
-
-    def is_stored(self, name: str) -> bool:
-        return bool(self.pretrained) and name.startswith(("embeddings", "encoder"))
 
     def narrowed(self, width: float, scale: bool = True) -> RoBERTa:
         return replace(self, width=width, scaled=scale)

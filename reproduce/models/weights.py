@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from reproduce.errors import MissingData, UserError
 from reproduce.models.model import Model
@@ -61,21 +61,15 @@ def _places(name: str, data: Path) -> tuple[Path, Path]:
     return data / "imagenet", Path(home).expanduser() / "hub" / "checkpoints"
 
 
-class Stored(NamedTuple):
-    """tensors: those of the model that are stored; checksums: name of the weights -> SHA-256 of their file."""
-
-    tensors: dict[str, Tensor]
-    checksums: dict[str, str]
-
-
-def stored(model: Model, settings: Settings) -> Stored:
-    """The stored tensors of the model; none for one that is all random.
+def stored(model: Model, settings: Settings) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The stored tensors of the model, and the SHA-256 of their file by the name of the weights; none for one that is
+    all random.
 
     Raises MissingData without the file, UserError if it is damaged or holds another network.
     """
     name = model.pretrained
     if not name:
-        return Stored({}, {})
+        return {}, {}
     path = find(name, settings.data)
     if path is None:
         raise MissingData(name, missing(name, settings.data))
@@ -83,12 +77,12 @@ def stored(model: Model, settings: Settings) -> Stored:
     if name in FILES and not sha256.startswith(FILES[name].split("-")[1].split(".")[0]):
         raise UserError(f"{path} is damaged: its SHA-256 is {sha256}; delete it and fetch it again")
     content, tensors = _content(path, name), {}
-    for parameter in filter(model.is_stored, model.shapes):
+    for parameter in (n for n in model.shapes if not n.startswith(model.fresh)):
         tensor, shape = content.get(parameter), model.shapes[parameter]
         if tensor is None or tuple(tensor.shape) != shape:
             raise UserError(f"{path} holds no {parameter} of shape {shape}: it is not the network {name}")
         tensors[parameter] = tensor
-    return Stored(tensors, {name: sha256})
+    return tensors, {name: sha256}
 
 
 def _content(path: Path, name: str) -> dict[str, Tensor]:

@@ -20,7 +20,7 @@ from reproduce import papers, store
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError
-from reproduce.files import read_text, regular
+from reproduce.files import read_text
 from reproduce.pages.agreement import PICTURE
 from reproduce.pages.html import forest, to_html
 from reproduce.pages.short import About, Short, about, short
@@ -216,7 +216,7 @@ def small(file: Path) -> bytes:
     """A picture as WebP, small enough for a page with all of them."""
     from PIL import Image
 
-    with Image.open(regular(file)) as picture:
+    with Image.open(file) as picture:
         size = round(SHRUNK * picture.width), round(SHRUNK * picture.height)
         shrunk = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     packed = io.BytesIO()

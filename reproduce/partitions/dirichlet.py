@@ -132,24 +132,18 @@ class BalancedDirichlet:
     data_seed: Seed | None = 0
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        groups, rng = by_class(labels), self._stream(seed, TRAIN)
-        return _deal(list(groups.values()), self._priors(len(groups), clients, rng), rng)
+        groups, rng = by_class(labels), stream(drawn(self.data_seed, seed), TRAIN)
+        return _deal(list(groups.values()), rng.dirichlet(np.full(len(groups), self.alpha), size=clients), rng)
 
     def priors(self, classes: int, clients: int, seed: int) -> Matrix:
         """The priors [clients, classes in ascending order] of a split, with which its stream begins."""
-        return self._priors(classes, clients, self._stream(seed, TRAIN))
+        return stream(drawn(self.data_seed, seed), TRAIN).dirichlet(np.full(classes, self.alpha), size=clients)
 
     def split_test(self, train_labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
         """Local test sets of floor(N_test / M) samples by the same rule, with the priors of the training parts."""
         classes = list(by_class(train_labels))
         groups, priors = _test_groups(test_labels, classes), self.priors(len(classes), clients, seed)
-        return _deal(groups, priors, self._stream(seed, TEST))
-
-    def _stream(self, seed: int, part: int) -> np.random.Generator:
-        return stream(drawn(self.data_seed, seed), part)
-
-    def _priors(self, classes: int, clients: int, rng: np.random.Generator) -> Matrix:
-        return rng.dirichlet(np.full(classes, self.alpha), size=clients)
+        return _deal(groups, priors, stream(drawn(self.data_seed, seed), TEST))
 
 
 def _cut_classes(groups: Sequence[Indices], shares: Matrix, rng: np.random.Generator) -> list[Indices]:

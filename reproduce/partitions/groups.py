@@ -35,8 +35,9 @@ def label_groups(n_labels: int, overlap: float) -> tuple[tuple[int, ...], tuple[
     """
     if n_labels < 2:
         raise UserError(f"two label groups need at least 2 labels, not {n_labels}")
-    group = math.floor(_clean(n_labels / (2 - overlap)))
-    shared = math.floor(_clean(group * overlap))
+    # without the last digits, so that 100 / (2 - 0.2) * 0.2 and the like floor as on paper
+    group = math.floor(round(n_labels / (2 - overlap), 9))
+    shared = math.floor(round(group * overlap, 9))
     if shared == 0 or group <= shared:
         half = n_labels // 2
         return tuple(range(half)), tuple(range(half, n_labels))
@@ -234,11 +235,6 @@ class DistinctLabels:
         each = len(classes) // clients
         owners = {label: [k // each] for k, label in enumerate(classes)}
         return evenly(labels, owners, clients, stream(seed, TRAIN))
-
-
-def _clean(value: float) -> float:
-    """`value` without the last digits, so that 100 / (2 - 0.2) * 0.2 and the like floor as on paper."""
-    return round(value, 9)
 
 
 def _restricted(prior: NDArray[np.float64], pools: list[list[int]], tries: int) -> tuple[list[float], float]:

@@ -6,7 +6,6 @@ A problem that is judged by it (`validated`) never reads the test set, so that n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ import numpy as np
 from reproduce.data.dataset import Dataset
 from reproduce.data.load import load, of_record
 from reproduce.data.sources import find_source
-from reproduce.declare.values import Indices, Labels
+from reproduce.declare.values import Indices
 from reproduce.errors import UserError
-from reproduce.partitions.base import Over
 from reproduce.settings import settings
 from reproduce.streams import rng
 
@@ -43,6 +41,8 @@ class HeldOut:
     sample = property(lambda self: self.source.sample)
     classes = property(lambda self: self.source.classes)
     kind = property(lambda self: getattr(self.source, "kind", ""))
+    holders = property(lambda self: self.source.holders)  # of a user's own data: clients, and whose each sample is
+    held_by = property(lambda self: self.source.held_by[self.places[0]])
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -57,46 +57,13 @@ class HeldOut:
         order = rng("held out", str(self.data)).permutation(left + held)
         return np.sort(order[held:]), np.sort(order[:held])
 
-    def whole(self) -> Dataset:
-        """The data that are cut; raises as `load` and `of_record` do."""
-        return load(self.data, settings()) if isinstance(self.data, str) else of_record(self.data)
-
     def load(self) -> Dataset:
-        whole, places = self.whole(), self.places
+        whole = load(self.data, settings()) if isinstance(self.data, str) else of_record(self.data)
+        places = self.places
         (x, test_x), (y, test_y) = ([a[part] for part in places] for a in (whole.train_x, whole.train_y))
         texts = [[whole.train_text[i] for i in part] if whole.train_text else None for part in places]
         note = "; ".join(filter(None, [whole.note, f"one of {PART} training samples is held out and judges"]))
         return Dataset(whole.name, x, y, test_x, test_y, whole.n_classes, whole.sha256, note, *texts)
-
-
-@dataclass(frozen=True)
-class Rest(Over):
-    """A partition that names samples by their places in the data, without those that `data` holds out.
-
-    A client that loses all has none. Where test samples are split too, a client is judged by what it lost.
-    """
-
-    data: HeldOut
-    leaves_empty = True  # type: ignore[assignment]
-
-    def split(self, labels: Labels, clients: int, seed: int, which: int = 0) -> list[Indices]:
-        """Of each client's list what is left (0) or held out (1), as positions there."""
-        places = self.data.places[which]
-        if len(labels) != len(places):
-            raise UserError(f"rates cannot be chosen with {type(self.partition).__name__} on a subset: use all samples")
-        labels = _labels(self.data)
-        at = np.full(len(labels), -1)
-        at[places] = np.arange(len(places))
-        parts = [at[part] for part in self.partition.split(labels, clients, seed)]
-        return [part[part >= 0] for part in parts]
-
-    def split_test(self, train_labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
-        return self.split(test_labels, clients, seed, which=1)
-
-
-@cache
-def _labels(data: HeldOut) -> Labels:
-    return data.whole().train_y
 
 
 def validated(problem: Any) -> Any:
@@ -107,7 +74,8 @@ def validated(problem: Any) -> Any:
     if not hasattr(problem, "data"):
         return problem
     data = HeldOut(problem.data)
-    partition = Rest(problem.partition, data) if getattr(problem.partition, "by_place", False) else problem.partition
+    by_place = getattr(problem.partition, "by_place", False)
+    partition = replace(problem.partition, data=data) if by_place else problem.partition
     wanted = (problem.train_samples, problem.test_samples)
     train, test = (min(n, there) for n, there in zip(wanted, data.sizes, strict=True))
     return replace(problem, data=data, partition=partition, train_samples=train, test_samples=test)

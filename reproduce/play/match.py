@@ -22,7 +22,7 @@ from pathlib import Path
 import pandas as pd
 
 from reproduce.declare.experiment import Experiment, Panel, canonical
-from reproduce.engine.hardware import memory
+from reproduce.engine.host import memory
 from reproduce.errors import OwnCodeError, UserError
 from reproduce.files import sole
 from reproduce.partitions.heldout import validated

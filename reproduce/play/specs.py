@@ -18,8 +18,8 @@ from typing import Any, get_args
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.declare import closure
-from reproduce.declare.apart import settings_kept, words
-from reproduce.declare.values import check, kinds, literal
+from reproduce.declare.apart import settings_kept
+from reproduce.declare.values import check, kinds, literal, words
 from reproduce.errors import UserError, unknown
 from reproduce.models.network import Network
 from reproduce.papers.defedavg.runs import POLICIES
@@ -211,7 +211,7 @@ def owned(of: str) -> Iterator[None]:
     except UserError:
         raise
     except (Exception, SystemExit) as error:
-        raise UserError(f"{of}: {error if isinstance(error, ValueError) else words(error)}") from error
+        raise UserError(f"{of}: {words(error)}") from error
 
 
 # --- seeds and grids --------------------------------------------------------------------------------------------------

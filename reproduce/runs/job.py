@@ -17,9 +17,9 @@ from reproduce.declare import apart
 from reproduce.declare.experiment import Experiment, Panel, code, own_files
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.client_split import ClientSplits
+from reproduce.engine.host import Progress, Stopping
 from reproduce.engine.kernels import library
 from reproduce.engine.machine import peak_memory
-from reproduce.engine.progress import Progress, Stopping
 from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError

@@ -19,7 +19,7 @@ from reproduce.declare import closure
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical
 from reproduce.errors import UserError, unknown
-from reproduce.files import read_bytes, read_text
+from reproduce.files import read_text
 from reproduce.papers import PAPERS, artifacts
 from reproduce.report.histories import Source
 from reproduce.report.names import pretty
@@ -226,7 +226,7 @@ def made_from(scale: str, name: str) -> dict[str, Any]:
     digests = {}
     for file in (Path(j.output) for j in artifact_jobs(scale, name)):
         with suppress(OSError, UserError):  # none, or one that cannot be read: `histories` says so
-            digests[file.stem] = hashlib.sha256(read_bytes(file)).hexdigest()[:16]
+            digests[file.stem] = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
     made = {"drawn by": drawn(artifact(name).paper), "results": digests}
     return made | {"seeds": list(only)} if (only := seeds()) else made
 

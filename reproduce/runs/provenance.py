@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from reproduce.engine.hardware import machine
+from reproduce.engine.host import machine
 from reproduce.engine.kernels import library
 from reproduce.errors import UserError
 from reproduce.settings import variable

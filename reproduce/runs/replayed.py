@@ -27,7 +27,7 @@ def file(scale: str) -> Path:
 def lines(scale: str) -> dict[str, dict[str, str]]:
     """Job ("fedacs/toy2d") -> its line; UserError for a file that is no record."""
     path = file(scale)
-    return _lines(path, files.read_bytes(path)) if os.path.lexists(path) else {}
+    return _lines(path, path.read_bytes()) if os.path.lexists(path) else {}
 
 
 @cache

@@ -2,7 +2,7 @@
 
     System  = work (how much each client does per round), link (whose update is lost), capacity (how large a model fits)
               and pace (the seconds that it takes)
-    `membership`  who takes part in which session
+    `clients`     how large a model fits, who takes part in which session
     `schedule`    who trains when, simulated from the pace and a policy (`policies`)
 
 All are frozen values; nothing here knows about models or data.
@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 
-from reproduce.systems.capacity import Capacity, FullCapacity
+from reproduce.systems.clients import Capacity, FullCapacity
 from reproduce.systems.link import Link, Reliable
-from reproduce.systems.speeds import Pace
+from reproduce.systems.schedule import Pace
 from reproduce.systems.work import Epochs, Steps, Work
 
 __all__ = ["Capacity", "Epochs", "FullCapacity", "Link", "Pace", "Reliable", "Steps", "System", "Work"]

@@ -13,8 +13,7 @@ from itertools import count
 from typing import Literal
 
 from reproduce.declare.values import NonNegative, Whole
-from reproduce.systems.schedule import Aggregation, Clients, Policy, Receive, Simulation, Update, check_repeats
-from reproduce.systems.speeds import Pace
+from reproduce.systems.schedule import Aggregation, Clients, Pace, Policy, Receive, Simulation, Update, check_repeats
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ REAL = (
     "profiles",
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
     *(f"reproduce/{room}" for room in ("cli", "declare", "runs")),
-    "reproduce/engine/hardware.py",
-    "reproduce/engine/progress.py",
+    "reproduce/engine/host.py",
     "reproduce/papers/__init__.py",
 )
 

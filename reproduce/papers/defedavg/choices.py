@@ -14,7 +14,7 @@ from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
 from reproduce.partitions.heldout import validated
 from reproduce.partitions.labels import Shards
-from reproduce.systems.speeds import UniformSlowdown
+from reproduce.systems.schedule import UniformSlowdown
 
 JUDGE = "judged_by"
 """The label of runs that choose rates, and are not reported."""

@@ -23,8 +23,7 @@ from reproduce.systems.policies import (
     FedAvgPolicy,
     FedBuffPolicy,
 )
-from reproduce.systems.schedule import Policy, Schedule, Timeline
-from reproduce.systems.speeds import Explicit, Pace
+from reproduce.systems.schedule import Explicit, Pace, Policy, Schedule, Timeline
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "iid": ("fedavg", "favano", "asysg", "defedavg_iid"),

@@ -16,8 +16,7 @@ from reproduce.models.model import Model
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.systems.policies import DeFedAvgIIDPolicy, DeFedAvgNIIDPolicy, FedAvgPolicy
-from reproduce.systems.schedule import Policy
-from reproduce.systems.speeds import CIFAR10, FASHION_MNIST, Pace
+from reproduce.systems.schedule import CIFAR10, FASHION_MNIST, Pace, Policy
 
 Pair = tuple[float | None, float | None]
 

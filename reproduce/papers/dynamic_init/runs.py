@@ -12,10 +12,9 @@ from functools import cache
 from typing import Any
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
-from reproduce.algorithms.moon import Moon
+from reproduce.algorithms.moon import Distillation, Moon
 from reproduce.algorithms.scaffold import ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.sessions import Sessions
@@ -28,7 +27,7 @@ from reproduce.partitions import groups
 from reproduce.problem import Classification
 from reproduce.report.names import pretty
 from reproduce.systems import Steps, System
-from reproduce.systems.membership import Alternating, Membership, Rotation
+from reproduce.systems.clients import Alternating, Membership, Rotation
 
 ALGORITHMS = ("fedavg", "fedprox", "scaffold", "fedacg", "moon")
 SCHEMES = ("proposed", "continuous", "previous", "average", "random_pilot")

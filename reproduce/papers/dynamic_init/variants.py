@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from reproduce.algorithms.base import Env, FedAvg, RoundContext, State
-from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
+from reproduce.algorithms.moon import Distillation
 from reproduce.algorithms.scaffold import ScaffoldAsReleased
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.values import Positive

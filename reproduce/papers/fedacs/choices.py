@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reproduce.algorithms.base import WeightedDraws
-from reproduce.algorithms.calibration import Calibration
-from reproduce.algorithms.solvers import FadingFedAvg
+from reproduce.algorithms.fedacs import Calibration, FadingFedAvg
 from reproduce.declare.experiment import Experiment, Label, Panel, changed
 from reproduce.papers.fedacs import runs, settings
 from reproduce.papers.fedacs.variants import DrawnTwice, FedACSDrawnTwice

@@ -7,14 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
-from reproduce.algorithms.calibration import CAFedAvg, Calibration
-from reproduce.algorithms.fedacs import FedACS
+from reproduce.algorithms.fedacs import CAFedAvg, Calibration, DecayFedAvg, FedACS
 from reproduce.algorithms.fedau import FedAU
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fedvarp import FedVARP
 from reproduce.algorithms.os_sampling import OptimalSampling
-from reproduce.algorithms.solvers import DecayFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment, Label, Panel

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase, Rate
-from reproduce.algorithms.fedlin import FedLin
+from reproduce.algorithms.fedagrac import Constant, FedaGrac, FedLin, Increase, Rate
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold

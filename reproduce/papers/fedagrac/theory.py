@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.fedagrac import FedaGrac
-from reproduce.algorithms.fedlin import FedLin
+from reproduce.algorithms.fedagrac import FedaGrac, FedLin
 from reproduce.declare.experiment import Experiment
 from reproduce.models.model import Model
 from reproduce.problem import Quadratic
@@ -153,7 +152,7 @@ def bytes_per_round(experiment: Experiment) -> float:
 def step_seconds(algorithm: str, model: Model, sample: tuple[int, ...], batch: int, overheads: bool = True) -> float:
     """Seconds of one local step of `algorithm` on batches of samples of shape (channels, ...)."""
     _, kernels, passes = EXTRA[algorithm]
-    arithmetic = 3 * model.cost(sample).forward_flops * batch / 1e12
+    arithmetic = 3 * 2 * model.cost(sample).macs * batch / 1e12
     start, launch = (40e-6, 5e-6) if overheads else (0.0, 0.0)
     return arithmetic + start + len(model.shapes) * kernels * launch + passes * 4 * model.parameters / 3e11
 

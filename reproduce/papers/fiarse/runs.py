@@ -20,7 +20,7 @@ from reproduce.papers.fiarse.variants import CroppedTests, FirstWindow, FreshTes
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, Steps, System
-from reproduce.systems.capacity import SplitCapacity
+from reproduce.systems.clients import SplitCapacity
 
 SIZES = {
     "four": (1.0, 1 / 4, 1 / 16, 1 / 64),

@@ -1,12 +1,16 @@
-"""How far a job is, and being asked to stop: it goes on to the next moment at which a checkpoint can be taken."""
+"""A job and its host: what its speed depends on, how much memory there is, signals that ask it to stop, a bar."""
 
 from __future__ import annotations
 
 import math
+import os
+import platform
 import signal
 import sys
 import threading
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +19,51 @@ from reproduce.text import counted, duration
 
 if TYPE_CHECKING:
     from reproduce.engine.scheduler import Run
+
+CPUINFO = Path("/proc/cpuinfo")
+ALLOWED = Path("/sys/fs/cgroup/memory.max")
+"""What a container may take; `max` where there is no limit."""
+
+
+def machine() -> dict[str, str | int]:
+    """This machine as JSON-ready data."""
+    processor, flags = _processor()
+    return {
+        "processor": processor,
+        "cores": os.cpu_count() or 1,
+        "instructions": os.environ.get("REPRODUCE_ISA") or _instructions(flags),
+    }
+
+
+def memory() -> float:
+    """Bytes of memory that this machine, or the container on it, has."""
+    try:
+        allowed = ALLOWED.read_text().strip()
+    except OSError:
+        allowed = "max"
+    whole = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(whole, float(allowed)) if allowed.isdecimal() else whole
+
+
+@cache
+def _processor() -> tuple[str, frozenset[str]]:
+    """Name and instruction flags of the first core; where virtual machines hide the name, family and model tell."""
+    try:
+        lines = CPUINFO.read_text().split("\n\n")[0].splitlines()
+    except OSError:
+        return platform.processor() or platform.machine(), frozenset()
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    name = fields.get("model name") or platform.machine()
+    if "cpu family" in fields:
+        name += f" (family {fields['cpu family']}, model {fields.get('model', '?')})"
+    return name, frozenset(fields.get("flags", "").split())
+
+
+def _instructions(flags: frozenset[str]) -> str:
+    if "avx512f" in flags:
+        return "avx512"
+    return "avx2" if {"avx2", "fma"} <= flags else platform.machine()
+
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
