@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import torch
 
-from reproduce.engine.augment import Augmentation
 from reproduce.engine.client_split import DeviceData
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
 from reproduce.engine.rule import EPSILON, Exits
 from reproduce.engine.stacking import Chunk, Slot
-from reproduce.engine.terms import drawn
+from reproduce.engine.terms import Augmentation, drawn
 from reproduce.models.ops import One
 from reproduce.streams import rng
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from reproduce.data.batches import Shuffled
-from reproduce.engine.augment import Augmentation, crop_flip
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.requests import Train
 from reproduce.engine.stacking import Slot
+from reproduce.engine.terms import Augmentation, crop_flip
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.partitions.labels import IID

@@ -212,17 +212,13 @@ def own_files(experiment: Experiment) -> frozenset[Path]:
 
 
 def _own(classes: Iterable[type]) -> frozenset[Path]:
-    theirs = {c.__module__: c for c in classes if _is_foreign(c)}
+    theirs = {c.__module__: c for c in classes if c.__module__.partition(".")[0] not in _KNOWN}
     try:
         return closure.own(frozenset(Path(inspect.getfile(c)) for c in theirs.values()))
     except (OSError, TypeError) as error:
         raise UserError(
             f"the code of {', '.join(theirs)} is in no file: put the class into one, and name it"
         ) from error
-
-
-def _is_foreign(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] not in _KNOWN
 
 
 _KNOWN = {"reproduce", *sys.stdlib_module_names}

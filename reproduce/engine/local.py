@@ -17,12 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.augment import Augmentation
 from reproduce.engine.client_split import DeviceData
 from reproduce.engine.objectives import Objectives
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
-from reproduce.engine.terms import Batch, Blocks, Contrast, Inner, Masks, distillation
+from reproduce.engine.terms import Augmentation, Batch, Blocks, Contrast, Inner, Masks, distillation
 from reproduce.models.ops import One, Stacked
 
 
@@ -69,7 +68,7 @@ class Gradients:
         if not self.wanted:
             return None, None
         mean = chunk.layout.rows(self.total)
-        mean = mean / chunk.numbers(np.maximum(self.steps, 1).tolist(), mean)[:, None]
+        mean = mean / mean.new_tensor(np.maximum(self.steps, 1))[:, None]
         return mean, chunk.layout.rows(self.first) if self.first else None
 
 
@@ -95,7 +94,7 @@ class Stepper:
         self.rates = None if len(set(chunk.rates)) == 1 else self._column(chunk, chunk.rates, y)
 
     def _column(self, chunk: Chunk, values: list[float], y: Blocks) -> Blocks:
-        column = chunk.numbers(values, y[0])
+        column = y[0].new_tensor(values)
         return [column.view(-1, *[1] * (b.dim() - 1)) for b in y]
 
     def step(self, k: int, y: Blocks, grads: Blocks) -> None:

@@ -167,9 +167,6 @@ class Chunk:
             rows.append(slot.row_of(value))
         return rows[0][None] if len(rows) == 1 else torch.stack(rows)  # a large model is not copied
 
-    def numbers(self, values: Sequence[float], like: Tensor) -> Tensor:
-        return torch.tensor(values, dtype=like.dtype, device=like.device)
-
     @cached_property
     def rates(self) -> list[float]:
         return [s.lr for s in self.slots]

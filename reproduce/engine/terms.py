@@ -1,13 +1,12 @@
-"""Loss terms beside the cross-entropy of a model: of its exits or of narrower networks in it (`Rule.inner`), and those
-that compare it with models that stand still (distillation from a teacher, contrast of features).
-
-Models that stand still are in evaluation mode and see the same batch; nothing flows back into them.
+"""What a local step may have beside the cross-entropy of a model: random crops and flips of its images, further terms
+(of its exits, of narrower networks in it, of models that stand still), magnitude masks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,71 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from reproduce.engine.client_split import DeviceData
 from reproduce.engine.rule import Exits, OrderedDropout
-from reproduce.engine.stacking import Chunk
+from reproduce.engine.stacking import Chunk, Slot
 from reproduce.models.model import Model
 from reproduce.models.ops import One, Params, Stacked
 from reproduce.streams import rng
 
+MARGIN = 4
+
+
+# --- random crops and flips of training images ("crop_flip"), before every step --------------------------------------
+#
+# As torchvision's RandomCrop(size, padding=4) and RandomHorizontalFlip(): the image is moved by up to 4 pixels in each
+# direction, black pixels come in from outside, and half of the images are mirrored. Every local run has a stream of its
+# own, so that a client's images do not depend on its neighbours in the stack.
+
+
+class Augmentation:
+    """The random crops and flips of the local runs in `slots`; every step of a slot takes the next of its stream."""
+
+    def __init__(self, slots: list[Slot], device_data: DeviceData, batch: int) -> None:
+        cropped = device_data.problem.augment == "crop_flip"
+        self.device_data, self.batch = device_data, batch
+        self.streams = [rng("augment", *slot.key) for slot in slots] if cropped else []
+
+    @cached_property
+    def black(self) -> Tensor:
+        """The value of a black pixel, [ch, 1, 1]."""
+        problem = self.device_data.problem
+        black = [-m / s for m, s in zip(problem.mean, problem.std, strict=True)] or [0.0]
+        return torch.tensor(black, dtype=self.device_data.dtype, device=self.device_data.device).view(-1, 1, 1)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Images [A, B, ch, H, W] of the first A slots, or [B, ch, H, W] of the only one, B at most the batch size."""
+        if not self.streams:
+            return x
+        images = x if x.dim() == 5 else x.unsqueeze(0)
+        models, b = images.shape[:2]
+        # Numbers for a whole batch also where it is short: what follows must not depend on the neighbours' batches.
+        draws = np.stack([s.integers(0, [2 * MARGIN + 1] * 2 + [2], (self.batch, 3)) for s in self.streams[:models]])
+        moved = crop_flip(images.flatten(0, 1), draws[:, :b].reshape(-1, 3), self.black)
+        return moved.view(x.shape)
+
+
+def crop_flip(x: Tensor, draws: np.ndarray, black: Tensor) -> Tensor:
+    """Images [n, ch, H, W] cut out of their padded versions; `draws` [n, 3]: top and left edge in 0..8, mirrored 0/1.
+
+    black: the value of a black pixel, [ch, 1, 1].
+    """
+    n, _, height, width = x.shape
+    padded = torch.nn.functional.pad(x - black, (MARGIN,) * 4) + black
+    top, left, mirrored = (torch.from_numpy(np.ascontiguousarray(c)).to(x.device)[:, None] for c in draws.T)
+    rows = top + torch.arange(height, device=x.device)
+    across = torch.arange(width, device=x.device)
+    columns = left + torch.where(mirrored > 0, width - 1 - across, across)
+    image = torch.arange(n, device=x.device)[:, None, None]
+    return padded[image, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2).contiguous()
+
+
 Batch = tuple[Tensor, Tensor, Tensor | None]
 """Samples, labels, and weights where batches of different size meet."""
 Blocks = list[Tensor]
+
+
+# --- terms of the model's parts (`Rule.inner`) ------------------------------------------------------------------------
 
 
 def drawn(key: tuple[int, int, int], models: int, steps: int) -> np.ndarray:
@@ -104,7 +159,7 @@ def _mean(term: Tensor, weight: Tensor | None) -> Tensor:
     return term.sum() / term.shape[-1] if weight is None else (term * weight).sum()
 
 
-# --- models that stand still ------------------------------------------------------------------------------------------
+# --- models that stand still: in evaluation mode, on the same batch, and nothing flows back into them -----------------
 
 
 def distillation(chunk: Chunk, teacher: Tensor, x: Tensor, logits: Tensor) -> Tensor:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from reproduce.data.dataset import Dataset
-from reproduce.data.load import load, of_record
 from reproduce.data.sources import find_source
 from reproduce.declare.values import Indices
 from reproduce.errors import UserError
+from reproduce.partitions.split import loaded
 from reproduce.settings import settings
 from reproduce.streams import rng
 
@@ -58,8 +58,7 @@ class HeldOut:
         return np.sort(order[held:]), np.sort(order[:held])
 
     def load(self) -> Dataset:
-        whole = load(self.data, settings()) if isinstance(self.data, str) else of_record(self.data)
-        places = self.places
+        whole, places = loaded(self, settings()), self.places
         (x, test_x), (y, test_y) = ([a[part] for part in places] for a in (whole.train_x, whole.train_y))
         texts = [[whole.train_text[i] for i in part] if whole.train_text else None for part in places]
         note = "; ".join(filter(None, [whole.note, f"one of {PART} training samples is held out and judges"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,8 +54,8 @@ def split(problem: Classification, seed: int, settings: Settings) -> Split:
     return Split(problem, data, at if enters else None, by_seed, used, tuple(parts))
 
 
-def loaded(problem: Classification, settings: Settings) -> Dataset:
-    """The data of a problem; raises as `data.load` and `data.of_record` do."""
+def loaded(problem: Any, settings: Settings) -> Dataset:
+    """The data of a problem, or that are cut; raises as `data.load` and `data.of_record` do."""
     return load(problem.data, settings) if isinstance(problem.data, str) else of_record(problem.data)
 
 

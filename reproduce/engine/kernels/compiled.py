@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.augment import Augmentation
 from reproduce.engine.client_split import DeviceData
 from reproduce.engine.kernels.chain import CONV, LINEAR, POOL, RELU, Trace, chain
 from reproduce.engine.kernels.library import LINE, Descent, addresses, aligned, call, level, library
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
 from reproduce.engine.stacking import Chunk
+from reproduce.engine.terms import Augmentation
 from reproduce.models.model import Model
 
 PIECE = 32
@@ -234,7 +234,7 @@ def compiled_run(chunk: Chunk, device_data: DeviceData) -> Rows:
             masks = code.masks(generators[a], len(here), full)
             code.steps(run, y[a], *_samples(device_data, augment, here), masks, k, wide)
     if total is not None:
-        total /= chunk.numbers(np.maximum(steps, 1).tolist(), total)[:, None]
+        total /= total.new_tensor(np.maximum(steps, 1))[:, None]
     for rows in (y, total, first):
         if wide and rows is not None:
             code.turned(rows, back=True)
