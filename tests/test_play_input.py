@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -106,12 +105,9 @@ def test_what_has_no_numbers_is_a_table_without_a_picture(folder: Path, capsys: 
 
 
 def test_lists(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["play", "--list", "--scale", "smoke", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [f["benchmark"] for f in found] == list(ALIASES)
-    assert all(f["clients"] > 1 and f["seconds"] > 0 for f in found)
-    assert main(["play", "--list", "--scale", "smoke", "--json"]) == 0
-    assert "gaussian-n4-o00-a03" in capsys.readouterr().out
+    assert main(["play", "--list", "--scale", "smoke"]) == 0
+    header, *lines = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert (header[0], [line[0] for line in lines[: len(ALIASES)]]) == ("BENCHMARK", list(ALIASES))
 
 
 def test_seeds() -> None:

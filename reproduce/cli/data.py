@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from reproduce import cli
 from reproduce.errors import UserError
-from reproduce.text import print_json, print_table
+from reproduce.text import print_table
 
 NAME = "data"
 
@@ -17,7 +16,6 @@ NAME = "data"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", metavar="get", help="fetch the data set NAME")
     parser.add_argument("name", nargs="?", metavar="NAME", help="a data set, as the list shows it")
-    cli.as_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -37,11 +35,9 @@ def run(args: argparse.Namespace) -> None:
             raise UserError("name the data set to fetch: reproduce data get NAME")
         download(args.name, here)
         wanted = tuple(source for source in wanted if source.name == args.name)
-    pairs = [(source, available(source.name, here)) for source in wanted]
-    if args.json:
-        keys = ("name", "kind", "classes", "train", "test", "licence", "citation")
-        print_json([{k: getattr(s, k) for k in keys} | {"papers": list(s.papers), **vars(a)} for s, a in pairs])
-        return
-    rows = [[s.name, a.state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence] for s, a in pairs]
+    rows = [
+        [s.name, available(s.name, here).state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence]
+        for s in wanted
+    ]
     print_table(["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, ("TRAIN", "TEST"))
     print(f"\ndata folder: {here.data}{'' if here.data.is_dir() else ' (does not exist)'}")

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> None:
         )
     benchmarks = chosen(places, scale, **own, label=args.label)
     if args.list:
-        _list(benchmarks, args.json)
+        _list(benchmarks)
     else:
         if not (specs or args.own) or not (args.on or args.all or args.data):
             raise UserError(
@@ -148,26 +148,22 @@ def _check_failed(match: Match) -> None:
             raise UserError(f"{spec.text} failed in all its runs: {mine[0].failed}")
 
 
-def _list(benchmarks: list[Benchmark], json: bool) -> None:
-    """The time is of one run of the reference."""
+def _list(benchmarks: list[Benchmark]) -> None:
+    """The benchmarks in a table; the time is of one run of the reference."""
     from reproduce.play.specs import Spec
     from reproduce.runs import costs
 
-    found: list[dict[str, Any]] = []
+    rows = []
     for b in benchmarks:
         template: Any = b.experiment(Spec(b.reference))
-        problem, seconds = template.problem, costs.together((template,), (0,)).seconds
+        problem, time = template.problem, duration(costs.together((template,), (0,)).seconds)
         data = getattr(problem, "data", problem)
-        row = {"benchmark": b.name, "panel": b.declared, "clock": type(template.clock).__name__.lower()}
-        row |= {"data": data if isinstance(data, str) else type(data).__name__}
-        row |= {"model": type(problem.model).__name__ if problem.model else "", "clients": problem.clients}
-        found.append({**row, "rate": template.algorithm.lr, "reference": b.reference, "seconds": seconds})
-    if json:
-        print_json(found)
-        return
-    names = ("benchmark", "clock", "data", "model", "clients", "rate", "reference")
-    rows = [[*(str(f[name]) for name in names), duration(f["seconds"])] for f in found]
-    print_table([*map(str.upper, names), "TIME"], rows, right=("CLIENTS", "RATE", "TIME"))
+        data = data if isinstance(data, str) else type(data).__name__
+        model = type(problem.model).__name__ if problem.model else ""
+        clock = type(template.clock).__name__.lower()
+        rows.append([b.name, clock, data, model, str(problem.clients), str(template.algorithm.lr), b.reference, time])
+    header = ["BENCHMARK", "CLOCK", "DATA", "MODEL", "CLIENTS", "RATE", "REFERENCE", "TIME"]
+    print_table(header, rows, right=("CLIENTS", "RATE", "TIME"))
     note = (
         "The time is of one run of the reference on one core. Any declared panel is a benchmark too, as PAPER/PANEL "
         "(`plan --jobs --scale reduced`)."

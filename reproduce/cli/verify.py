@@ -2,8 +2,8 @@
 
 First how many claims of each paper have which verdict, then a line for each claim, failing ones first; those that
 were not run are counted, and listed with `--only "not run"`. Checks, which are true or false whatever is trained, come
-after them, and then the claims that are not asked at this scale, with the reason. `-v` prints the numbers behind the
-verdicts; so do a paper, an artifact or `--only`, which select claims.
+after them, and then the claims that are not asked at this scale, with the reason. A paper, an artifact or `--only`
+select claims, and print the numbers behind their verdicts.
 
 With `--expected` nothing is judged: the results are compared with committed numbers, as `make smoke` does, so that a
 kernel or an algorithm that computes something else than when they were written ends it.
@@ -38,7 +38,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     cli.target(parser)
     cli.scale(parser)
     parser.add_argument("--only", choices=COLOURS, metavar="VERDICT", help=f"one of {', '.join(COLOURS)}")
-    parser.add_argument("-v", "--verbose", action="store_true", help="print the numbers of every claim")
     form = parser.add_mutually_exclusive_group()
     cli.as_json(form)
     form.add_argument("--expected", action="store_true", help="compare the results with results/SCALE.json instead")
@@ -67,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(to_json(board))
     else:
-        whole = bool(args.target or args.only or args.verbose)
+        whole = bool(args.target or args.only)
         asked = [v for v in claims(board) if not v.unasked]
         head, rows = tally(asked)
         print_table(head, rows, head[1:])
