@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -79,19 +80,11 @@ def test_classes_are_told_apart_by_who_owns_them() -> None:
     """Against sums by hand: two late rounds count, and with the last classes the halves change their places."""
     late = {0: 10.0, 1: 20.0, 2: 60.0, 3: 80.0}
     told = {"dataset": "toy", "rate": 1.0, "algorithm": "fedacs", "tail": 2}
+    assert all(e.clock.by_class for panel in choices.traded("smoke") for e in panel.experiments)
+    measured = {**told, "seed": 0, "metric": "class_accuracy"}
     rows = [
-        {
-            **told,
-            "slow_own": slow,
-            "seed": 0,
-            "round": r,
-            "metric": "class_accuracy",
-            "key": str(k),
-            "value": v + r - 2.5,
-        }
-        for slow in choices.ASSIGNED
-        for r in (1, 2, 3)
-        for k, v in late.items()
+        {**measured, "slow_own": slow, "round": r, "key": str(k), "value": v + r - 2.5}
+        for slow, r, (k, v) in itertools.product(choices.ASSIGNED, (1, 2, 3), late.items())
     ]
     rows += [{**row, "metric": "accuracy", "key": "", "value": 1.0} for row in rows]
     found = measures.traded(Histories(pd.DataFrame(rows).assign(time=0.0, status="ok"), "smoke"))

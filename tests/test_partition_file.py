@@ -101,9 +101,7 @@ def test_anybody_can_compute_the_checksum(tmp_path: Path, capsys: pytest.Capture
     assert note["panel"] == "fiarse/five-image-blobs"
     assert note["partition"] == "BalancedDirichlet(alpha=0.3, data_seed=0)"
     assert (note["seed"], note["depends_on_seed"], note["clients"]) == (None, False, 8)
-    assert note["samples"]["train"] == dict.fromkeys(
-        ("there", "used"), len(split(problem_of("capacities"), 0, settings()).labels[0])
-    )
+    assert note["samples"]["train"] == dict.fromkeys(("there", "used"), table["part"].to_pylist().count("train"))
 
 
 def test_what_the_page_says_works(
@@ -121,12 +119,6 @@ def test_what_the_page_says_works(
     assert capsys.readouterr().out.strip() in said
     exec(own, names)
     assert pd.read_parquet("mine.parquet")["client"].nunique() == 10
-
-
-def problem_of(name: str) -> Any:
-    from reproduce.play.benchmarks import find
-
-    return find(name, "smoke").template.problem
 
 
 def test_the_seed_of_a_split_may_be_fixed_by_the_problem() -> None:

@@ -73,10 +73,8 @@ BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
     (OptimalSampling(), {"probe_batch": (-1,)}),
     (Scaffold(), {"control": ("none",)}),
     (fiarse.FIARSE(), {"sweep": ((0.5, 1.5),), "betas": ((0.9, 1.0),), "scope": ("channel",)}),
-    (
-        narrower.ScaleFL(),
-        {"levels": (((1.0, 0, 1.0),),), "distill": (-1.0,), "temperature": (0.0,), "from_round": (-1,)},
-    ),
+    (narrower.ScaleFL(), {"levels": (((1.0, 0, 1.0),),), "distill": (-1.0,)}),
+    (narrower.ScaleFL(), {"temperature": (0.0,), "from_round": (-1,)}),
     (session_starts.Proposed(), {"V": (0,), "history": (-1,), "distance": ("cosine",)}),
     (Rounds(3), {"rounds": (-1,), "dense_last": (-1,), "trace": (-1,), "every": (0,)}),
     (SESSIONS, {"rounds": (0,), "pilots": (0,), "floor": (-0.1, 1.1), "start": (3,)}),
