@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from test_partition_file import digits, problem_of
+from test_partition_file import digits
 
 from reproduce.__main__ import main
 from reproduce.engine.client_split import ClientSplits
 from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.partitions.labels import IID
 from reproduce.partitions.split import split
+from reproduce.play.benchmarks import find
 from reproduce.report import partition as report
 from reproduce.report.partition import counts, holdings
 from reproduce.settings import settings
@@ -27,7 +28,7 @@ def test_the_table_against_a_plain_count(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["partition", "fedagrac-steps", "--scale", "smoke"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split() == ["CLIENT", "SAMPLES", "CLASSES", "LARGEST", "SHARE", "ENTROPY", "TEST"]
-    task = ClientSplits(settings()).get(problem_of("fedagrac-steps"), 0)
+    task = ClientSplits(settings()).get(find("fedagrac-steps", "smoke").template.problem, 0)
     for client, (part, line) in enumerate(zip(task.indices, lines, strict=False)):
         series = pd.Series(task.device_data.labels[part]).value_counts(normalize=True)
         entropy = -(series * np.log2(series)).sum()
