@@ -229,17 +229,9 @@ def _frame(ax: Axes, matrix: Matrix) -> None:
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    said = [
-        "In the boxes: minus the reference, which is named above; its own mean; the rank in brackets. Coloured: the "
-        "interval of the difference excludes zero."
-    ]
-    said += judged(matrix)
-    if any(c["edge"] for c in matrix.cells.values()):
-        said.append(f"{EDGE} the best rate is the first or the last of its grid.")
-    states = {c["state"] for c in matrix.cells.values()}
-    crossed = {"diverged": "a seed diverged (div.)", "failed": "there is no result (failed)"}
-    if lost := [text for state, text in crossed.items() if state in states]:
-        said.append(f"Crossed, ranked last: {'; '.join(lost)}.")
-    if matrix.reasons:
-        said.append("Hatched: " + "; ".join(f"({number}) {reason}" for reason, number in matrix.reasons.items()) + ".")
-    ax.set_xlabel("\n".join(textwrap.wrap(" ".join(said), 118)), fontsize=6.5, color=DARK)
+    said = (
+        "In the boxes: minus the reference, which is named above; its own mean; the rank in brackets, † if the best "
+        "rate is the first or the last of its grid. Coloured: the interval of the difference excludes zero. Hatched: "
+        "does not fit, for the reason that has this number in the table. Crossed, ranked last: diverged or failed."
+    )
+    ax.set_xlabel("\n".join(textwrap.wrap(said, 118)), fontsize=6.5, color=DARK)
