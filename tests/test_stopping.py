@@ -11,6 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from reproduce import store
+
 TRAIN = ("train", "--scale", "smoke", "fedagrac", "fig2-async", "-o")
 SLOW = """
 import sys, time
@@ -30,8 +32,8 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_training_that_is_to_stop_ends_at_a_checkpoint_and_goes_on(name: str, tmp_path: Path) -> None:
     number = getattr(signal, name)
-    output, store = tmp_path / "a.parquet", tmp_path / "store"
-    environment = {**os.environ, "REPRODUCE_STORE": str(store)}
+    output, kept_in = tmp_path / "a.parquet", tmp_path / "store"
+    environment = {**os.environ, "REPRODUCE_STORE": str(kept_in)}
     command = [sys.executable, "-c", SLOW, *TRAIN, str(output)]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -44,7 +46,7 @@ def test_a_training_that_is_to_stop_ends_at_a_checkpoint_and_goes_on(name: str, 
     assert f"stopped by {name}; the checkpoint is written" in errors.splitlines()[-1]
     assert "Traceback" not in errors
     assert not output.exists()
-    (kept,) = (store / "checkpoints").glob("*.pt")
+    (kept,) = (kept_in / "checkpoints").glob("*.pt")
     if name != "SIGTERM":
         return
     elsewhere, whole = tmp_path / "elsewhere", tmp_path / "b.parquet"
