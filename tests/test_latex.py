@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from table_cells import LAYOUTS, whole
 
-from reproduce.report.entries import DASH, GAP, OURS, PAPER, Text
+from reproduce.report.entries import GAP, OURS, Text
 from reproduce.report.latex import BETWEEN, _parts, latex
 
 
@@ -65,23 +65,6 @@ def test_the_best_is_bold_and_what_is_far_is_grey() -> None:
     assert text.index(r"\providecommand{\cellcolor}[2][]{}") < text.index(r"\cellcolor[gray]"), (
         "without colortbl: no grey"
     )
-
-
-def test_what_has_no_number_of_ours_is_left_out_and_counted() -> None:
-    table = whole("fedacs", "table1")
-    of = {at: "MNIST" if at[0].upper() == "MNIST" else "others" for at in table.columns}
-    gap = dict(table.body)
-    for (i, j), entry in table.body.items():
-        if of[table.columns[j]] == "others":
-            gap[i, j] = {OURS: Text(DASH)} | {k: entry[k] for k in (PAPER,) if k in entry}
-    lost = replace(table, body=gap, signs=((DASH, "not run: needs CINIC-10."),))
-    text = latex(lost)
-    assert "MNIST" in text
-    assert "multicolumn{4}{c}{CIFAR-10}" not in text
-    count = sum(PAPER in entry for at, entry in gap.items() if of[table.columns[at[1]]] == "others")
-    assert f"Left out: {count} of the paper's numbers without any of ours (needs CINIC-10)." in text
-    nothing = {place: {OURS: Text(DASH)} for place in table.body}
-    assert "Left out" not in latex(replace(lost, body=nothing)), "all of it, where nothing was run"
 
 
 @pytest.mark.skipif(

@@ -20,7 +20,7 @@ from reproduce.errors import UserError, unknown
 from reproduce.papers import PAPERS, artifacts
 from reproduce.report import metrics, render
 from reproduce.report.histories import Histories
-from reproduce.report.metrics import Reading, read_as
+from reproduce.report.metrics import Reading, read_as, t_interval
 from reproduce.report.names import canonical
 from reproduce.runs import plan
 
@@ -182,8 +182,6 @@ def _key(values: Iterable[float]) -> list[float]:
 def gap(a: Cells, b: Cells) -> tuple[float, float, float]:
     """The number of a - b over the seeds that both have, and its interval, as the verdict of a claim has them that asks
     for it; else the mean and its 95 % t-interval."""
-    from reproduce.report.intervals import t_interval
-
     a, b = _shared(a, b)
     gaps = a.seeds - b.seeds
     if gaps.isna().any():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from reproduce.report import histories
-from reproduce.report.intervals import t_interval
+from reproduce.report.metrics import t_interval
 
 if TYPE_CHECKING:
     from reproduce.play.benchmarks import Benchmark

@@ -1,9 +1,9 @@
 """From histories to what is read: cells, tables and figures.
 
-histories, metrics                   results files -> tidy rows -> cells, as the measures of `declare` say
+histories, metrics                   results files -> tidy rows -> cells, as the measures of `declare` say; intervals
 tables, entries, formats, latex      cells beside the paper's numbers -> a table -> Markdown, CSV, LaTeX
 drawing, figures, categories, marks  cells and rows -> a figure: curves, dots, heat maps, the paper's numbers
-around, names, looks, intervals      what is said of a figure; how things are called, drawn; what seeds say
+around, names, looks                 what is said of a figure; how things are called, drawn
 render                               all of it for one artifact
 partition                            numbers and picture of the command of this name
 """

@@ -10,7 +10,7 @@ import numpy as np
 
 from reproduce.report import figures, looks
 from reproduce.report.entries import PARTIAL
-from reproduce.report.intervals import t_interval
+from reproduce.report.metrics import t_interval
 from reproduce.report.names import heading, pretty
 
 if TYPE_CHECKING:

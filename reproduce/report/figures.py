@@ -19,8 +19,8 @@ import numpy as np
 
 from reproduce import files
 from reproduce.report import looks
-from reproduce.report.intervals import t_interval
 from reproduce.report.looks import GREY, Look
+from reproduce.report.metrics import t_interval
 from reproduce.report.names import pretty
 
 if TYPE_CHECKING:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 
 from reproduce.report.entries import Text
-from reproduce.report.names import heading, pretty
+from reproduce.report.names import heading
 from reproduce.report.tables import Table, column_heading, label
 from reproduce.text import markdown as grid
 
-# Beyond this many places a table is split into one section per value of its first row column.
-LARGE = 200
 SYMBOLS = {
     r"\|": "‖", r"\nabla ": "∇", r"\sum": "Σ", r"\leq": "≤", r"\geq": "≥", r"\beta": "β", r"\kappa": "κ", r"\xi": "ξ",
     r"\,": " ", "^2": "²", "-": "\N{MINUS SIGN}",
@@ -25,19 +23,15 @@ def csv(table: Table) -> str:
 def markdown(table: Table) -> str:
     """A GitHub table, with lines of ours, of the paper, and of the difference; its signs and notes."""
     out = [f"## {md(table.title)}", "", block(" ".join(table.caption)), ""]
-    for section, rows in _sections(table, LARGE):
-        names = table.row_names[1:] if section else table.row_names
-        if section:
-            out += [f"### {md(heading(table.row_names[0], table.names))}: {md(pretty(section, table.names))}", ""]
-        stubs = [*(md(heading(n, table.names)) for n in names), *[""] * table.kinds]
-        top, *below = _heads(table)
-        body = [[*[""] * len(stubs), *(f"**{md(text)}**" if text else "" for text in line)] for line in below]
-        for i in rows:
-            labels = [md(label(x, table.names)) for x in table.rows[i][1 if section else 0 :]]
-            for kind, texts in table.lines(i):
-                body.append([*labels, *[kind] * table.kinds, *map(_text, texts)])
-                labels = [""] * len(labels)
-        out += [grid([*stubs, *map(md, top)], body, ":" * len(stubs) + "-" * len(top)), ""]
+    stubs = [*(md(heading(n, table.names)) for n in table.row_names), *[""] * table.kinds]
+    top, *below = _heads(table)
+    body = [[*[""] * len(stubs), *(f"**{md(text)}**" if text else "" for text in line)] for line in below]
+    for i, row in enumerate(table.rows):
+        labels = [md(label(x, table.names)) for x in row]
+        for kind, texts in table.lines(i):
+            body.append([*labels, *[kind] * table.kinds, *map(_text, texts)])
+            labels = [""] * len(labels)
+    out += [grid([*stubs, *map(md, top)], body, ":" * len(stubs) + "-" * len(top)), ""]
     if table.signs:
         out += [grid(("sign", "meaning"), [map(md, line) for line in table.signs], ":" * 2), ""]
     out += [f"- {block(note)}" for note in table.notes]
@@ -50,15 +44,6 @@ def _text(text: Text | None) -> str:
         return ""
     said = md(text.text)
     return (f"**{said}**" if text.bold else said) + (f"<!--tint {text.tint}-->" if text.tint else "")
-
-
-def _sections(table: Table, large: int) -> list[tuple[str, list[int]]]:
-    """(value of the first row column, its rows); one nameless section for a table of ordinary size."""
-    rows = range(len(table.rows))
-    if len(table.row_names) < 2 or len(table.rows) * len(table.columns) <= large:
-        return [("", list(rows))]
-    heads = list(dict.fromkeys(labels[0] for labels in table.rows))
-    return [(head, [i for i in rows if table.rows[i][0] == head]) for head in heads]
 
 
 def _heads(table: Table) -> list[list[str]]:

@@ -1,9 +1,8 @@
 r"""A `Table` as LaTeX to `\input`, in documents of one column or of two, set by pandas.
 
 A table is a float over both columns, or over one where it fits; one that is wide lies on its side, and one that is long
-has several parts. What is still wider than the page is shrunk to it. Rows and columns without any number of ours are
-left out, and notes beyond `MOST` words are comments of the file. Needs the packages booktabs, graphicx and rotating;
-with colortbl, or xcolor and its option table, far differences are grey.
+has several parts. What is still wider than the page is shrunk to it; notes beyond `MOST` words are comments. Needs the
+packages booktabs, graphicx and rotating; with colortbl, or xcolor and its option table, far differences are grey.
 """
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate, groupby
 
-from reproduce.report.entries import DASH, OURS, PAPER, Text
+from reproduce.report.entries import DASH, Text
 from reproduce.report.formats import FORMULA, line, plain
 from reproduce.report.names import heading
 from reproduce.report.tables import Table, column_heading, label
@@ -70,7 +68,6 @@ def _letter(sign: str) -> str:
 def latex(table: Table) -> str:
     """The table with its caption and notes; a comment if there is nothing in it."""
     first = f"% {table.id}, {table.scale} scale; needs booktabs, graphicx and rotating"
-    table = _ran(table)
     if not table.body:
         return f"{first}\n% no numbers\n"
     rows = [_lines(table, i) for i in range(len(table.rows))]
@@ -98,29 +95,6 @@ def latex(table: Table) -> str:
             rf"\end{{{name}}}",
         ]
     return "\n".join([*made, *(f"% {line(note)}" for note in more)]) + "\n"
-
-
-def _ran(table: Table) -> Table:
-    """`table` without the rows and columns that have no number of ours, and a note on what they have; as it is where
-    none has one."""
-    here = {at for at, entry in table.body.items() if OURS in entry and not entry[OURS].text.startswith(DASH)}
-    gaps = [(sign, meaning) for sign, meaning in table.signs if sign.startswith(DASH)]
-    rows, columns = (sorted({at[side] for at in here}) for side in (0, 1))
-    left = [entry for (i, j), entry in table.body.items() if i not in rows or j not in columns]
-    if not (gaps and here and left):
-        return table
-    body = {(rows.index(i), columns.index(j)): table.body[i, j] for i in rows for j in columns if (i, j) in table.body}
-    there = {entry[OURS].text for entry in body.values()}
-    why = "; ".join(meaning.removeprefix("not run: ").rstrip(".") for _, meaning in gaps)
-    said = f"Left out: {sum(PAPER in entry for entry in left)} of the paper's numbers without any of ours ({why})."
-    return replace(
-        table,
-        rows=tuple(table.rows[i] for i in rows),
-        columns=tuple(table.columns[j] for j in columns),
-        body=body,
-        signs=tuple(sign for sign in table.signs if sign not in gaps or sign[0] in there),
-        notes=(said, *table.notes),
-    )
 
 
 def _short(notes: Sequence[str]) -> tuple[list[str], list[str]]:

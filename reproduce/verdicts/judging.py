@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from statistics import median
 
-from reproduce.report.intervals import agree, t_interval
+from reproduce.report.metrics import agree, t_interval
 
 INF = math.inf
 LEVEL = 0.95
