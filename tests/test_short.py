@@ -90,7 +90,7 @@ def test_a_file_that_is_not_as_it_should_be_is_a_line(
     with pytest.raises(UserError, match="is not there"):
         short.register()
     short.FILE.write_text(text)
-    with pytest.raises(UserError, match="fedacs must have answered_by, "):
+    with pytest.raises(UserError, match=r"short\.yaml: "):
         short.register()
 
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages import agreement, choices
-from reproduce.pages.quotes import FUNCTIONS, filled
+from reproduce.pages.quotes import FUNCTIONS, filled, spent
 from reproduce.pages.short import SIDES, about, first_table, short
 from reproduce.papers import PAPERS, coverage_table
-from reproduce.runs import plan, results
-from reproduce.text import duration, markdown
+from reproduce.runs import plan
+from reproduce.text import markdown
 from reproduce.verdicts import words
 from reproduce.verdicts.scope import EMPIRICAL, GENUINE, STAND_IN
 from reproduce.verdicts.scoreboard import claims, scoreboard
@@ -117,7 +117,7 @@ def _part(scale: str, artifact: str, verdicts: Sequence[Verdict]) -> str:
     """The claims about an artifact at a scale."""
     drawn, cells = plan.outputs(scale, artifact)[0], plan.cells_file(scale, artifact)
     at = "" if scale == "paper" else f" --scale {scale}"
-    anew = f"`snakemake {drawn} --cores 2 -d anew --config budget=1000` ({took(scale, artifact)})"
+    anew = f"`snakemake {drawn} --cores 2 -d anew --config budget=1000` ({spent(plan.artifact_jobs(scale, artifact))})"
     show = f"`reproduce verify {artifact}{at}`"
     file = f"[{cells}](../../{cells})" if Path(cells).is_file() else "no numbers yet"
     head = f"### {artifact}, {scale} scale\n\n{anew}\\\n{show}: {file}\n"
@@ -138,15 +138,6 @@ def told(v: Verdict) -> str:
 def _numbers(v: Verdict) -> list[str]:
     """The deciding number of the print and ours."""
     return [words.deciding(m, v.names).replace("|", "\\|") or "–" for m in (v.printed, v.measured)]
-
-
-def took(scale: str, artifact: str) -> str:
-    """Processor time of the committed runs that an artifact reads; results from before it was recorded count with their
-    time on the clock."""
-    runs = [run for job in plan.artifact_jobs(scale, artifact) for run in results.standing(job).there]
-    made = {id(run.training): run.training for run in runs}.values()
-    seconds = sum(float(note.get("cpu_seconds", note.get("seconds")) or 0) for note in made)
-    return duration(seconds) if seconds else "not trained" if plan.artifact_jobs(scale, artifact) else "no training"
 
 
 # --- README -----------------------------------------------------------------------------------------------------------

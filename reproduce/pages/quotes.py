@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,8 @@ from reproduce.report import metrics, render
 from reproduce.report.histories import Histories
 from reproduce.report.metrics import Reading, read_as, t_interval
 from reproduce.report.names import canonical
-from reproduce.runs import plan
+from reproduce.runs import plan, results
+from reproduce.text import duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -277,23 +278,18 @@ def panel(scale: str, paper: str, name: str) -> Any:
     raise UserError(f"{paper} has no panel '{name}' at scale {scale}")
 
 
-def minutes(scale: str, paper: str, *jobs: str) -> str:
-    """Processor time of the committed runs (of all jobs whose names begin so) by their provenance, rounded.
+def minutes(scale: str, paper: str, *names: str) -> str:
+    """Processor time of the committed runs of a paper's jobs, of those whose names begin so."""
+    return spent([job for job in plan.jobs(scale) if job.paper == paper and job.name.startswith(names or "")])
 
-    Results from before it was recorded count with their time on the clock.
-    """
-    seconds = 0.0
-    for file in sorted(Path(f"results/{scale}/{paper}").glob("*.parquet")):
-        if not jobs or file.stem.startswith(jobs):
-            try:
-                runs = store.result(file)[1]
-            except store.Unusable as error:
-                raise UserError(f"{file}: {error}; restore it") from error
-            trainings = {id(run.training): run.training for run in runs}.values()
-            seconds += sum(t.get("cpu_seconds", t.get("seconds", 0.0)) for t in trainings)
-    if not seconds:
-        return "seconds"
-    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"
+
+def spent(jobs: Sequence[plan.Job]) -> str:
+    """Processor time of the committed runs of jobs; results from before it was recorded count with their time on the
+    clock."""
+    runs = [run for job in jobs for run in results.standing(job).there]
+    made = {id(run.training): run.training for run in runs}.values()
+    seconds = sum(float(note.get("cpu_seconds", note.get("seconds")) or 0) for note in made)
+    return duration(seconds) if seconds else "not trained" if jobs else "no training"
 
 
 def filled(text: str, functions: Mapping[str, Any]) -> str:

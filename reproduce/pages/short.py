@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError, unknown
-from reproduce.files import read_yaml
+from reproduce.files import mismatch, read_yaml, record
 from reproduce.pages import quotes
 from reproduce.papers import PAPERS
 from reproduce.runs import plan
@@ -72,19 +72,20 @@ def about(paper: str) -> About:
     raise ValueError(f'{where}: begin its docstring with NAME: AUTHORS, "TITLE" (arXiv NUMBER, VENUE AND YEAR).')
 
 
+TEXT, TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+SIDE = record(("claims", "says"), claims=TEXTS, says=TEXT)
+ENTRY = {"question": TEXT, "answered_by": TEXTS, "look": TEXT} | {
+    scale: record(SIDES, **dict.fromkeys(SIDES, SIDE)) for scale in ("paper", "reduced")
+}
+
+
 def register() -> dict[str, Any]:
-    """`FILE`, checked as far as its keys go."""
+    """`FILE`, checked."""
     if not FILE.is_file():
         raise UserError(f"{FILE} is not there: restore it")
     found = read_yaml(FILE)
-    needed = {"question", "answered_by", "look", "paper", "reduced"}
-    for paper in PAPERS:
-        if not isinstance(found, dict) or not isinstance(found.get(paper), dict) or set(found[paper]) != needed:
-            raise UserError(f"{FILE}: {paper} must have {', '.join(sorted(needed))}, and nothing else")
-        for scale in ("paper", "reduced"):
-            sides = found[paper][scale]
-            if not isinstance(sides, dict) or any(set(sides.get(side) or ()) != {"claims", "says"} for side in SIDES):
-                raise UserError(f"{FILE}: {paper}, {scale} must have {', '.join(SIDES)}, each with claims and says")
+    if said := mismatch(found, record(PAPERS, **dict.fromkeys(PAPERS, record(ENTRY, **ENTRY)))):
+        raise UserError(f"{FILE}: {said}")
     return dict(found)
 
 
