@@ -31,10 +31,6 @@ PROFILES = {
     f"{RUN}workflow/0.5": "Workflow Run Crate",
     "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
 }
-FORMATS = {
-    ".parquet": "application/vnd.apache.parquet", ".csv": "text/csv", ".json": "application/json", ".png": "image/png",
-    ".pdf": "application/pdf", ".md": "text/markdown", ".tex": "application/x-tex", ".txt": "text/plain",
-}  # fmt: skip
 TERMS = {"sha256": "http://schema.org/sha256", "ComputationalWorkflow": "https://bioschemas.org/ComputationalWorkflow"}
 """What versions of the context of RO-Crate lack, or say otherwise."""
 Entity = dict[str, Any]
@@ -56,8 +52,7 @@ class Graph:
         if path in self.entities:
             return {"@id": path}
         held = Path(path).read_bytes()
-        form = {"encodingFormat": FORMATS[Path(path).suffix]} if Path(path).suffix in FORMATS else {}
-        told = {"contentSize": str(len(held)), "sha256": hashlib.sha256(held).hexdigest(), **form}
+        told = {"contentSize": str(len(held)), "sha256": hashlib.sha256(held).hexdigest()}
         return self.add(path, "File", name=Path(path).name, **told)
 
     def of(self, type: str) -> list[Entity]:

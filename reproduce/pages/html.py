@@ -21,17 +21,12 @@ HEADING = re.compile(rf"<tr>\n(?:<td(?:{RIGHT})?>(?:<strong>.+</strong>)?</td>\n
 
 
 def to_html(text: str, name: str = "Table") -> str:
-    """`text` as HTML, its headings a level lower. A table scrolls in a frame that the keyboard reaches, which has the
-    name of the heading above it, else `name`. HTML in the text is text, but for <br> and the tint of a cell."""
+    """`text` as HTML, its headings a level lower. A table scrolls in a frame of this name that the keyboard reaches.
+    HTML in the text is text, but for <br> and the tint of a cell."""
     made = re.sub(r"(</?h)(\d)", lambda h: f"{h[1]}{int(h[2]) + 1}", PARSER.render(text))
     made = made.replace("&lt;br&gt;", "<br>").replace(' style="text-align:left"', "")
     made = re.sub(r"&lt;!--tint (\d)--&gt;", r'<i class="tint\1"></i>', made)
-    parts = re.split(r"(<table>.*?</table>)", made, flags=re.DOTALL)
-    for i in range(1, len(parts), 2):
-        if above := re.findall(r"<h\d>(.+)</h\d>", "".join(parts[:i])):
-            name = re.sub(r"<.*?>", "", above[-1])
-        parts[i] = _framed(parts[i], name)
-    return "".join(parts)
+    return re.sub(r"<table>.*?</table>", lambda table: _framed(table[0], name), made, flags=re.DOTALL)
 
 
 def _framed(table: str, name: str) -> str:
