@@ -57,7 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     2: an error that the user can mend. 1: an error of the program (`--debug` shows its traceback). 128 + n: stopped by
     signal n.
     """
-    _prepare_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # signs that a terminal does not have are spelled out
     words = list(sys.argv[1:] if argv is None else argv)
     if not words:
         parser().print_help()
@@ -90,15 +92,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _failed(NO_MEMORY, 2)
         return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
     return 0
-
-
-def _prepare_streams() -> None:
-    """What is said to a stream that is closed (`>&-`) is lost; signs that a terminal does not have are spelled out."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _leave_stdout() -> None:
