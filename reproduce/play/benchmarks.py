@@ -205,6 +205,8 @@ def find(name: str, scale: str) -> Benchmark:
     whole, short, rounds = known.get(scale, name).partition("@")
     where, _, wanted = whole.partition(":")
     found = _panels(where.partition("/")[0], plan.check_scale(scale))
+    if where in NAMES:
+        raise UserError(f"{where} is an algorithm, not a benchmark: name it before --on")
     if where not in found:
         raise unknown("benchmark", name, [*ALIASES, *found])
     experiments = [e for e in found[where].experiments if _has(e, wanted, name)]

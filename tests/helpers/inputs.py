@@ -157,7 +157,6 @@ def names() -> Iterator[Bad]:
         (("play", "fednova", "--on", "fedagrac-steps", "--scale", "{}"), "smkoe"),
         (("partition", "{}"), "fedagrac-stesp"),
         (("partition", "fedagrac-steps", "--scale", "{}"), "smkoe"),
-        (("{}",), "trian"),
     )
     for command, typo in slots:
         yield Bad("a typo", tuple(w.format(typo) for w in command), "did you mean")
@@ -180,7 +179,6 @@ def arguments() -> Iterator[Bad]:
     yield Bad("no alias is at paper scale", ("play", "--list", "--scale", "paper"), "name a panel, --on PAPER/PANEL")
     yield Bad("no `get`", ("data", "mnist"), "`data get mnist` fetches")
     yield Bad("an algorithm as a benchmark", ("play", "--on", "sessions", "fedprox"), "name it before --on")
-    yield Bad("rounds of an alias", ("play", "fednova", "--on", "fedagrac-steps@3"), "fedagrac/fig5-cnn2-10@20")
     nothing_run = "nothing of paper was run here yet: `snakemake paper --cores 2`"
     yield Bad("no results at all", ("report", "--scale", "paper"), nothing_run)
     yield Bad("an embedded set", ("data", "get", "digits"), "nothing to get")
