@@ -13,7 +13,6 @@ import written
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
-from reproduce.papers import PAPERS
 from reproduce.runs import expected, plan
 from reproduce.runs.job import train_job
 
@@ -29,15 +28,6 @@ def test_there_is_a_number_for_each_metric_of_each_declared_experiment() -> None
         j: {n} for j, n in counts.items()
     }
     assert all(metrics and any(None not in values for values in metrics.values()) for metrics in numbers.values())
-
-
-def test_a_paper_has_the_numbers_of_its_jobs() -> None:
-    numbers = expected.read("smoke")
-    whole = sum(len(values) for metrics in numbers.values() for values in metrics.values())
-    papers = {paper: expected.count(numbers, paper) for paper in PAPERS}
-    assert sum(papers.values()) == whole
-    assert min(papers.values()) > 0
-    assert expected.count(numbers) == whole
 
 
 def kinds(value: object) -> Iterator[str]:

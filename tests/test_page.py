@@ -18,6 +18,7 @@ from reproduce.declare.artifact import Artifact, Code, no_panels
 from reproduce.pages.html import forest, to_html
 from reproduce.pages.page import page, small
 from reproduce.runs import plan
+from reproduce.verdicts import scoreboard
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
 
@@ -118,6 +119,7 @@ def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(plan, "artifacts", lambda paper="": tuple(a for a in found if paper in ("", a.paper)))
     monkeypatch.setattr(plan, "_jobs", plan._jobs.__wrapped__)  # whatever other tests have planned
     monkeypatch.setattr(papers, "artifacts", lambda paper="": tuple(a for a in found if paper in ("", a.paper)))
+    monkeypatch.setattr(scoreboard, "_artifacts", scoreboard._artifacts.__wrapped__)
     monkeypatch.chdir(tmp_path)
 
 

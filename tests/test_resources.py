@@ -76,7 +76,7 @@ def test_a_chunk_is_paid_by_the_steps_of_its_runs(clock: None) -> None:
 
 
 def test_results_say_what_they_took(tmp_path: Path) -> None:
-    panel = Panel("p", (experiment("a"), experiment("b", lr=0.2)), (0, 1, 2))
+    panel = Panel("p", (experiment("a", steps=4000), experiment("b", lr=0.2)), (0, 1, 2))
     before = peak_memory()
     train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "resources", tmp_path / "p.parquet")
     runs = results.stored(tmp_path / "p.parquet")
