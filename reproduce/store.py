@@ -210,7 +210,7 @@ def write(path: Path, table: pa.Table, runs: Sequence[Stored]) -> None:
     ]
     tables = {"parts": parts, "experiments": experiments, "trainings": trainings}
     note = {**{name: table.values for name, table in tables.items()}, "runs": entries}
-    said = json.dumps(_finite({**note, "content": of_table(table)}), sort_keys=True).encode()
+    said = json.dumps(finite({**note, "content": of_table(table)}), sort_keys=True).encode()
     # Values do not repeat: all first bytes, then all second ones, and so on pack better than a dictionary of them.
     packed: dict[str, Any] = {"use_dictionary": [c for c in table.column_names if c != "value"]}
     packed |= {"use_byte_stream_split": ["value"], "compression": "zstd", "compression_level": 15}
@@ -245,12 +245,12 @@ class _Distinct:
         return place
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """JSON without NaN."""
     if isinstance(value, Mapping):
-        return {k: _finite(v) for k, v in value.items()}
+        return {k: finite(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
+        return [finite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

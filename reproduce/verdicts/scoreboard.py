@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reproduce import papers, store
 from reproduce.declare.artifact import Artifact, printed_settings
@@ -163,16 +163,8 @@ def _reads(claim: Claim, check: Check, name: str) -> bool:
 
 def to_json(verdicts: Iterable[Verdict]) -> str:
     """A JSON list of objects; null for what is unknown, and for an end of an interval that is not bounded."""
-    data = [_finite({"id": v.id, **asdict(replace(v, each=()))}) for v in verdicts]
+    data = [store.finite({"id": v.id, **asdict(replace(v, each=()))}) for v in verdicts]
     return json.dumps(data, indent=2, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Shelf:
