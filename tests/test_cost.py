@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,14 @@ def test_a_job_is_its_start_and_its_runs_by_the_speed_of_this_machine(monkeypatc
     assert cost.seconds == pytest.approx(3 * (rates.START + 2 * each.flops / 1e9))
 
 
+def test_of_a_job_in_part_there_what_is_due_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = plan.job("smoke", "fedagrac", "table1-lr")
+    one = replace(job, experiments=job.experiments[:1])
+    for parts, expected in (((), job), ((job,), job), ((one,), one)):
+        monkeypatch.setattr(results, "parts", lambda job, parts=parts: parts)
+        assert costs.due(job) == costs.cost(expected)
+
+
 def test_estimates_are_near_what_committed_runs_took() -> None:
     """Of each network, all jobs at reduced scale together; a factor of three has room for the processors."""
     measured, estimated = defaultdict[str, float](float), defaultdict[str, float](float)
@@ -149,5 +158,5 @@ def test_what_an_algorithm_keeps_for_its_clients_is_known(name: str) -> None:
 def test_a_job_that_was_trained_is_asked_for_no_less_than_it_had(scale: str) -> None:
     for job in plan.jobs(scale):
         if Path(job.output).is_file():
-            peak = max(run.training.get("peak_memory", 0) for run in results.standing(job).there)
+            peak = max((run.training.get("peak_memory", 0) for run in results.standing(job).there), default=0)
             assert costs.megabytes(scale, job.paper, job.name) >= peak / 1e6

@@ -90,6 +90,7 @@ def test_history_keeps_the_latest_sessions() -> None:
 def test_weights_of_the_baselines() -> None:
     assert Previous().weights(3, np.empty(0)).tolist() == [0, 0, 1]
     assert Average().weights(4, np.empty(0)).tolist() == [0.25] * 4
+    assert len(Average().distances([torch.ones(2)] * 3, {})) == 0
     assert (Proposed().pilot, RandomPilot().pilot, Average().pilot) == ("trained", "factory", "")
 
 

@@ -103,14 +103,15 @@ def test_only_the_models_that_are_still_needed_are_kept() -> None:
     assert runs[0].state["starts"] == {}
 
 
-def test_a_run_ends_at_its_target_but_not_before_its_least_time() -> None:
+@pytest.mark.parametrize("over", [1, 3])
+def test_a_run_ends_at_its_target_but_not_before_its_least_time(over: int) -> None:
     clock = Events(DeFedAvgIIDPolicy(3), horizon=20.0, grid=0.1)
     full = history(play(experiment(clock, Asynchronous(0.1)))[0], "accuracy")
-    means = [np.mean([v for _, _, v in full[max(0, i - 2) : i + 1]]) for i in range(len(full))]
+    means = [np.mean([v for _, _, v in full[max(0, i + 1 - over) : i + 1]]) for i in range(len(full))]
     value = float(max(means[:20]))
     hit = next(i for i, m in enumerate(means) if m >= value)
     assert 0 < hit < len(full) - 5
-    target = Target("accuracy", value, over=3)
+    target = Target("accuracy", value, over=over)
     early = history(play(experiment(replace(clock, until=target), Asynchronous(0.1)))[0], "accuracy")
     assert early == full[: hit + 1]
     least = full[hit][1] + 1.05

@@ -58,6 +58,11 @@ def test_what_is_remembered_anywhere_is_remembered_in_a_run_alone() -> None:
         assert models(name) == {0: expected[0]}, name
 
 
+def test_a_run_apart_is_the_run_of_the_algorithm_that_it_copies() -> None:
+    [plain] = run([find(ON, "smoke").experiment(parse("fedavg"))], (0,))
+    assert models("Same") == {0: plain.state["x"].tolist()}
+
+
 @pytest.mark.parametrize("name", own_habits.WORK)
 def test_the_same_bits_alone_and_in_company(name: str) -> None:
     plain, beside = models("Same", (1, 0)), models(name, (1, 0))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +12,7 @@ import torch
 from reproduce.data.batches import Cyclic, Shuffled, WithReplacement
 from reproduce.engine import local
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
+from reproduce.engine.kernels.chain import Trace, Unsupported
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.trainer import Trainer
@@ -165,3 +169,18 @@ def test_without_a_compiler_other_strategies_take_over(monkeypatch: pytest.Monke
     actual = trainer.train(jobs)[0].rows
     assert trainer.used & {"kernel", "compiled", "stacked"} == {"stacked"}
     torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].rows, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda ops, p, x: ops.relu(ops.linear(x, p, "a")),
+        lambda ops, p, x: min(x, ops.linear(x, p, "a")),
+        lambda ops, p, x: ops.linear(x, p, "a") + 0 * ops.linear(x, p, "a"),
+    ],
+    ids=["ends in relu", "returns its input", "is no chain"],
+)
+def test_only_a_chain_that_ends_in_a_linear_layer_is_compiled(forward: Any) -> None:
+    model: Any = SimpleNamespace(shapes={"a.weight": (3, 3), "a.bias": (3,)}, forward=forward)
+    with pytest.raises(Unsupported):
+        Trace(model, (3,))
