@@ -139,7 +139,7 @@ def _choice(work: Work, rows: Sequence[Row]) -> str:
     others = [r for r in able if r.way in NAMED or r.way.startswith(BESIDE)]
     beside = ", ".join(f"{best.rate / r.rate:.2f} x {r.way}" for r in others if r.clients == best.clients)
     tera = 6 * macs(work.model, work.shape) * best.rate / 1e12
-    return f"{work.name}, {best.precision}: {best.way}, {best.clients} clients ({beside}); plan --rate {tera:.3g}T"
+    return f"{work.name}, {best.precision}: {best.way}, {best.clients} clients ({beside}); {tera:.3g} TFLOP/s"
 
 
 def _rows(

@@ -14,13 +14,13 @@ try:  # Ctrl-C may come while the program is read
     import argparse
 
     from reproduce import __version__
-    from reproduce.cli import data, doctor, list_, partition, plan, play, render, replay, report, train, verify
+    from reproduce.cli import data, list_, partition, plan, play, render, replay, report, train, verify
     from reproduce.errors import Stopped, UserError
 except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
 
-COMMANDS = (list_, data, plan, partition, doctor, train, render, play, verify, report, replay)
+COMMANDS = (list_, data, plan, partition, train, render, play, verify, report, replay)
 
 
 class Parser(argparse.ArgumentParser):

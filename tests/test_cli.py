@@ -15,7 +15,6 @@ import pytest
 from miniature import reproduce
 
 from reproduce.__main__ import COMMANDS, main
-from reproduce.cli import doctor
 from reproduce.text import duration, paint, short, table
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
@@ -123,18 +122,6 @@ def test_reproduce_alone_shows_every_command(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         main(["plan", "-h"])
     assert capsys.readouterr().out.startswith("usage: reproduce plan [-h]")
-
-
-def test_the_doctor_names_the_next_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path))
-    monkeypatch.setenv("CC", "none")
-    monkeypatch.setattr(doctor.metadata, "version", lambda name: "0.1")
-    assert main(["doctor"]) == 0
-    lines = " ".join(capsys.readouterr().out.split())
-    for step in ("install a C compiler", "`reproduce data get NAME` fetches one", "numpy 0.1 (tested: ", "ok disk: "):
-        assert step in lines
 
 
 def test_a_reader_that_leaves_early_is_no_error(project: Path) -> None:

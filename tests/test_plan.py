@@ -17,8 +17,7 @@ from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts
-from reproduce.runs import costs, due, plan, results
-from reproduce.runs.plan import Job
+from reproduce.runs import costs, due, plan
 
 
 @dataclass(frozen=True)
@@ -215,33 +214,3 @@ def test_every_artifact_of_every_paper_has_a_plan(scale: str) -> None:
     assert len(digests) > 0.8 * len(jobs)
     assert {a.paper for a in artifacts()} == set(PAPERS)
     assert all(costs.cost(j).seconds > 0 for j in jobs)
-
-
-def test_what_to_train_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand, 20 TFLOP/s: the time of a job is 2 s and its work; fig1 has 6 claims and numbers for two jobs."""
-    jobs = {
-        name: Job("paper", "fedacs", name, panel(name), (experiment(requires=requires),), artifacts)
-        for name, requires, artifacts in (
-            ("short", (), ("fedacs/fig1",)),  # 3 in 102 s
-            ("long", (), ("fedacs/fig1", "fedacs/fig2")),  # 3 + 4 in 202 s, better
-            ("longer", (), ("fedacs/fig2",)),  # 4 in 902 s: does not fit any more
-            ("of-a-core", (), ("fedacs/fig3",)),
-            ("there", (), ("fedacs/fig3",)),
-            ("absent", ("svhn",), ("fedacs/fig3",)),
-        )
-    }
-    flops = {"short": 2e15, "long": 4e15, "longer": 18e15, "of-a-core": 1e12}
-    due = {name: costs.Cost(0, work, work / 1e10, 0) for name, work in flops.items()}
-    monkeypatch.setattr(costs, "due", lambda job: due[job.name])
-    monkeypatch.setattr(results, "standing", lambda job: SimpleNamespace(usable=job.name == "there"))
-    asked = dict.fromkeys((("paper", f"fedacs/fig{i}") for i in (1, 2, 3)), 1)
-    monkeypatch.setattr(costs, "claimed", lambda: asked)
-    monkeypatch.setattr(costs, "printed", {"fedacs/fig1": 5, "fedacs/fig2": 7, "fedacs/fig3": 500}.get)
-    monkeypatch.setattr("reproduce.data.load.available", available)
-    found = list(costs.first(jobs.values(), 1000, 20e12))
-    assert [(one.job.name, one.seconds, one.claims, one.numbers) for one in found] == [
-        ("long", 202, 1, 6),
-        ("short", 102, 0.5, 2.5),
-    ]
-    # A core needs 200,000 s for `short`; what it does within the budget comes first, and no GPU is asked.
-    assert [one.job.name for one in costs.first(jobs.values(), 1000)] == ["of-a-core"]

@@ -8,11 +8,6 @@ here of what it took there; the last line has that factor. Where runs may end at
 job whose data set is not in the data folder is left out of the workflow, and `state` says what it needs. Results are
 current, or of older code (and perhaps confirmed by a replay), or have too few seeds, or runs that were followed only to
 their target, or are of another declaration and not used.
-
-With `--budget HOURS` the jobs to train first: those without results that have the most claims and printed numbers per
-minute and fit into that time. What an artifact has of them is shared out to its jobs. Times are of one core; with
-`--rate TFLOPS` of a GPU (`python -m benchmarks gpu` says its rate), to which nothing is given that a core trains within
-the budget.
 """
 
 from __future__ import annotations
@@ -37,8 +32,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     cli.scale(parser)
     parser.add_argument("--jobs", action="store_true", help="list the jobs")
     cli.as_json(parser)
-    parser.add_argument("--budget", type=float, metavar="HOURS", help="what to train first in so much time")
-    parser.add_argument("--rate", type=float, metavar="TFLOPS", help="10^12 FLOPs per second of a GPU, for --budget")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -49,9 +42,6 @@ def run(args: argparse.Namespace) -> None:
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
     check_place()
     budget()  # a wrong setting is reported before anything is estimated
-    if args.budget:
-        _print_first(jobs, args.budget, args.rate)
-        return
     if args.json:
         print_json([describe(j) for j in jobs])
         return
@@ -99,21 +89,6 @@ def _print_jobs(jobs: Sequence[Job]) -> None:
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
         rows.append([j.paper, j.name, *counts, bound([j]) + duration(cost.seconds), state(j)])
     print_table(header, rows, header[2:-1])
-
-
-def _print_first(jobs: Sequence[Job], hours: float, rate: float | None) -> None:
-    from reproduce.runs import costs
-
-    chosen = list(costs.first(jobs, 3600 * hours, rate and 1e12 * rate))
-    rows, end = [], 0.0
-    for one in chosen:
-        end += one.seconds
-        worth = [f"{n:.3g}" for n in (one.claims, one.numbers, one.rate)]
-        rows.append([one.job.paper, one.job.name, short(costs.due(one.job).flops), duration(end), *worth])
-    header = ["PAPER", "JOB", "FLOPS", "DONE AFTER", "CLAIMS", "NUMBERS", "PER MINUTE"]
-    print_table(header, rows, header[2:])
-    claims, numbers = sum(one.claims for one in chosen), sum(one.numbers for one in chosen)
-    print(f"\n{counted(len(chosen), 'job')} in {duration(end)}: {claims:.3g} claims, {numbers:.3g} numbers")
 
 
 def bound(jobs: Iterable[Job]) -> str:

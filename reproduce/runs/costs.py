@@ -1,20 +1,17 @@
-"""What a job costs on this machine, and whether it may: rates of the committed runs, `REPRODUCE_BUDGET`; and what to
-train first where time is short.
+"""What a job costs on this machine, and whether it may: rates of the committed runs, `REPRODUCE_BUDGET`.
 
 Like `reproduce.runs.plan`, which Snakemake asks as often, this imports neither torch nor pandas.
 """
 
 from __future__ import annotations
 
-import csv
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from reproduce.declare.experiment import PACKAGE, Experiment
+from reproduce.declare.experiment import Experiment
 from reproduce.runs import plan, results
 from reproduce.runs.plan import Job
 from reproduce.settings import budget, settings
@@ -110,62 +107,3 @@ def expensive(job: Job) -> str:
 def over(hours: float) -> str:
     """Why a job that takes longer than `hours` is left out."""
     return f"over the budget of {hours:g} h a job"
-
-
-# --- what to train first ----------------------------------------------------------------------------------------------
-
-
-class Worth(NamedTuple):
-    """A job, its seconds, and its share of the claims and of the printed numbers that rest on it and on others."""
-
-    job: Job
-    seconds: float
-    claims: float
-    numbers: float
-
-    @property
-    def rate(self) -> float:
-        """Claims and numbers per minute."""
-        return 60 * (self.claims + self.numbers) / self.seconds
-
-
-def first(jobs: Iterable[Job], seconds: float, flops: float | None = None) -> Iterator[Worth]:
-    """The jobs without results that can be trained here, most claims and printed numbers per minute first, as long as
-    they fit into so many seconds.
-
-    On one core, or at so many FLOPs per second: then what a core trains within that time is left to it, because no
-    small network comes near the rate of a large one.
-    """
-    from reproduce.runs import rates
-
-    without = [j for j in jobs if not plan.missing(j) and not results.standing(j).usable]
-    able = [j for j in without if flops is None or due(j).seconds > seconds]
-    sharing, asked = Counter(a for j in able for a in j.artifacts), claimed()
-    found = []
-    for job in able:
-        took = rates.START + due(job).flops / flops if flops else due(job).seconds
-        shares = [(asked[job.scale, a] / sharing[a], printed(a) / sharing[a]) for a in job.artifacts]
-        found.append(Worth(job, took, *map(sum, zip(*shares, strict=True))))
-    for one in sorted(found, key=lambda one: -one.rate):
-        if one.rate and one.seconds <= seconds:
-            seconds -= one.seconds
-            yield one
-
-
-def claimed() -> Counter[tuple[str, str]]:
-    """How many claims are asked of an artifact at a scale."""
-    from reproduce.verdicts.claims import claims_files
-
-    return Counter((scale, c.artifact) for file in claims_files() for c in file.claims for scale in c.scales)
-
-
-@cache
-def printed(artifact: str) -> int:
-    """How many numbers the paper prints in a table or figure, or says of it."""
-    paper, name = artifact.split("/")
-    found = 0
-    for file in (PACKAGE / "papers" / paper / "reported" / f"{each}.csv" for each in (name, "prose")):
-        if file.is_file():
-            with file.open(encoding="utf-8", newline="") as lines:
-                found += sum(row["artifact"] in (artifact, name) for row in csv.DictReader(lines))
-    return found
