@@ -1,12 +1,11 @@
 """Train the first rounds of finished jobs again with today's code, and compare with what their results files hold.
 
 Sessions are followed into the first one whose clients come back, the tables' first transition. What acts later still (a
-message lost in the tenth round, a model that became stale) is not seen in the few rounds that are asked for unless
-told: `--rounds`.
+message lost in the tenth round, a model that became stale) is not seen.
 
 What was compared is recorded in results/SCALE/replay.csv. A result of older code whose replay agrees counts as
-confirmed; one that does not is named, and trained again when it is asked for. Jobs come in the order of their cost;
-those that are recorded for today's code are skipped, so that a replay that was stopped goes on.
+confirmed; one that does not is named, and trained again when it is asked for. Jobs that are recorded for today's code
+are skipped, so that a replay that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import cli
-from reproduce.text import print_table
 
 if TYPE_CHECKING:
     from reproduce.runs.plan import Job
     from reproduce.store import Stored
 
 NAME = "replay"
+ROUNDS = 2
+"""Rounds to train at least."""
 EXACT = 100
 """Rounds of jobs without networks: they cost nothing, and a deviation does not grow in them."""
 
@@ -34,7 +34,6 @@ EXACT = 100
 def arguments(parser: argparse.ArgumentParser) -> None:
     cli.target(parser)
     cli.scale(parser)
-    parser.add_argument("--rounds", type=int, default=2, metavar="K", help="rounds to train at least (default: 2)")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -46,29 +45,19 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan, replayed, results
     from reproduce.settings import check_place
 
-    if args.rounds < 1:
-        raise UserError("replay at least 1 round")
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
     files.check_writable(replayed.file(args.scale))
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    todo = sorted((j for j in found if pending(j, args.rounds)), key=lambda j: expected(j, args.rounds))
-    done: list[Mapping[str, str]] = []
-    failed = []
+    todo, failed = [j for j in found if pending(j)], []
     with tqdm(todo, unit="job", disable=not todo or None) as bar:
         for job in bar:
             bar.set_postfix_str(f"{job.paper}/{job.name}")
             try:
-                done.append(replay(job, args.rounds))
+                replayed.add(args.scale, replay(job))
             except UserError as error:
                 failed.append(f"{job.paper}/{job.name}: {error}")
-            else:
-                replayed.add(args.scale, done[-1])
-    if done:
-        shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
-        rows = [[line[c] for c in shown] for line in done]
-        print_table(list(map(str.upper, shown)), rows, right=("ROUNDS", "ROWS", "DEVIATION", "TOLERANCE"))
-    print(f"replayed {len(done)}; {results.tally(found)}")
+    print(f"replayed {len(todo) - len(failed)}; {results.tally(found)}")
     differing = [f"{j.paper}/{j.name}" for j in found if "differs" in states(j)]
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
@@ -76,16 +65,11 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("; ".join(failed))
 
 
-def pending(job: Job, rounds: int) -> bool:
-    """Is the job to be replayed? It is of older code, has data, and is not recorded for today's code with as many
-    rounds."""
-    from reproduce.runs import plan, replayed, results
+def pending(job: Job) -> bool:
+    """Is the job to be replayed? It is of older code, has data, and is not recorded for today's code."""
+    from reproduce.runs import plan, results
 
-    found = states(job)
-    line = replayed.lines(job.scale).get(f"{job.paper}/{job.name}", {})
-    if not results.standing(job).usable or found <= {"current"}:
-        return False
-    if found <= {"current", "confirmed", "differs"} and int(line["asked"]) >= depth(job, rounds):
+    if not results.standing(job).usable or states(job) <= {"current", "confirmed", "differs"}:
         return False
     if missing := plan.missing(job):
         print(f"{job.paper}/{job.name}: not replayed, {missing}", file=sys.stderr)
@@ -99,25 +83,16 @@ def states(job: Job) -> set[str]:
     return {run.state for run in results.standing(job).runs if run.stored}
 
 
-def depth(job: Job, rounds: int) -> int:
-    """The round to which a replay follows: the first `rounds`; of sessions, those of the first one whose clients come
+def depth(job: Job) -> int:
+    """The round to which a replay follows: the first `ROUNDS`; of sessions, those of the first one whose clients come
     back, which starts from what they and others left."""
     from reproduce.clocks.sessions import Sessions
 
     clocks = [e.clock for e in job.experiments]
-    return rounds + max((c.returns * c.rounds for c in clocks if isinstance(c, Sessions)), default=0)
+    return ROUNDS + max((c.returns * c.rounds for c in clocks if isinstance(c, Sessions)), default=0)
 
 
-def expected(job: Job, rounds: int) -> float:
-    """Seconds that the replay takes, about: some rounds, or those up to the first evaluation, of one seed."""
-    from reproduce.runs import costs
-
-    sizes = [(e.clock.length(e), e.clock.evaluations(e)) for e in job.experiments]
-    share = max(min(1.0, max(depth(job, rounds), long / looks) / long) for long, looks in sizes)
-    return costs.cost(job).seconds * share / len(job.panel.seeds)
-
-
-def replay(job: Job, rounds: int) -> Mapping[str, str]:
+def replay(job: Job) -> Mapping[str, str]:
     """Replay a job; its line in the record.
 
     Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed of each
@@ -133,7 +108,7 @@ def replay(job: Job, rounds: int) -> Mapping[str, str]:
 
     there = results.standing(job).there
     problems: list[Any] = [e.problem for e in job.experiments]
-    rounds = depth(job, rounds)
+    rounds = depth(job)
     counts = Counter(run.seed for run in there)
     trained = [seed for seed in counts if counts[seed] == len(job.experiments)]
     if not trained:
