@@ -1,16 +1,14 @@
-"""`reproduce partition`: what it says and draws."""
+"""`reproduce partition`: what it says."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from test_partition_file import digits
 
 from reproduce.__main__ import main
@@ -19,7 +17,6 @@ from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.partitions.labels import IID
 from reproduce.partitions.split import split
 from reproduce.play.benchmarks import find
-from reproduce.report import partition as report
 from reproduce.report.partition import counts, holdings
 from reproduce.settings import settings
 
@@ -46,14 +43,6 @@ def test_holdings_of_clients_with_one_class_or_none() -> None:
     assert none == [0, 0, None, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("ending", [".png", ".pdf"])
-def test_it_is_drawn(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "new" / f"who{ending}"
-    assert main(["partition", "virtual-time", "--scale", "smoke", "-o", str(file)]) == 0
-    assert file.read_bytes()[:4] == {".png": b"\x89PNG", ".pdf": b"%PDF"}[ending]
-    assert capsys.readouterr().out.endswith(f"written: {file}\n")
-
-
 def test_neither_the_help_nor_the_command_imports_torch() -> None:
     code = (
         "import sys; from reproduce.__main__ import main\ntry: main(sys.argv[1:])\n"
@@ -62,34 +51,6 @@ def test_neither_the_help_nor_the_command_imports_torch() -> None:
     for words in (["--help"], ["sessions", "--scale", "smoke"]):
         line = [sys.executable, "-c", code, "partition", *words]
         assert subprocess.run(line, capture_output=True, text=True, check=True).stderr == "\n"
-
-
-def _table(clients: int, classes: int) -> np.ndarray:
-    return np.random.default_rng(0).integers(0, 400, (clients, classes)) * (np.arange(clients) % 3 > 0)[:, None]
-
-
-def test_a_heat_map_of_counts_below_their_sums() -> None:
-    for clients, classes in ((1, 1), (10, 100), (300, 4), (700, 3)):
-        table = _table(clients, classes) + (clients == 1)
-        fig = report.draw(table, "a title")
-        (image,) = fig.axes[1].images
-        shown = np.ma.filled(image.get_array(), 0).T
-        assert np.array_equal(shown, table[: report.MOST])
-        heights = [bar.get_height() for bar in fig.axes[0].patches]
-        assert heights == table[: report.MOST].sum(axis=1).tolist()
-        first = "; the first 500 of 700 clients" if clients == 700 else ""
-        assert fig.axes[0].get_title(loc="left") == f"a title{first}"
-
-
-def test_all_texts_are_within_the_picture() -> None:
-    for clients, classes in ((1, 1), (20, 2), (100, 10), (100, 100)):
-        fig = report.draw(_table(clients, classes) + 1, "a title")
-        FigureCanvasAgg(fig).draw()
-        for ax in fig.axes[:2]:
-            for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
-                box = text.get_window_extent()
-                assert 0 <= box.x0 <= box.x1 <= fig.bbox.x1
-                assert 0 <= box.y0 <= box.y1 <= fig.bbox.y1
 
 
 def test_counts_are_those_of_the_parts() -> None:

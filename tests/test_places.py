@@ -19,7 +19,7 @@ NEEDS = [
 """Commands that read what was made; in a folder without it all would be taken for missing."""
 ANYWHERE = [
     *("list fedacs", "data", "play --list --scale smoke"),
-    "partition fedagrac-steps --scale smoke -o who.parquet -o who.png",
+    "partition fedagrac-steps --scale smoke -o who.parquet",
     "train --scale smoke fedagrac table1-lr -o out.parquet",
 ]
 
@@ -60,7 +60,8 @@ def test_signs_that_a_terminal_does_not_have_are_spelled_out() -> None:
 @pytest.mark.parametrize("home", [None, "/nonexistent", ""])
 def test_a_home_that_is_not_there(home: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOME", raising=False)
-    done = run("partition fedagrac-steps --scale smoke -o a.png", tmp_path, **({} if home is None else {"HOME": home}))
+    words = "play fednova --on fedagrac/fig1 --scale smoke --seeds 0 -o a"
+    done = run(words, tmp_path, **({} if home is None else {"HOME": home}))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a.png").is_file()
 

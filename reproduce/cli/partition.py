@@ -1,4 +1,4 @@
-"""Show who holds what under the partition of a panel, draw it, and write it so that others can use exactly it.
+"""Show who holds what under the partition of a panel, and write it so that others can use exactly it.
 
 A panel is what `play --on` takes: an alias (`play --list`) or PAPER/PANEL, with labels where it has several settings.
 `-o FILE.parquet` writes the partition: client, index in the data set's own order, label. The checksum is that of its
@@ -11,7 +11,6 @@ TEST: test samples of its own, where the test set is split, too (else -).
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     cli.scale(parser, "reduced")
     parser.add_argument("--seed", type=int, default=0, help="of the run (default: 0)")
     cli.as_json(parser)
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE",
-        help="write FILE.parquet, the partition itself, or draw it as FILE.png or FILE.pdf",
-    )  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the partition: FILE.parquet")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -50,8 +46,8 @@ def run(args: argparse.Namespace) -> None:
 
     check("--seed", args.seed, Seed)
     if output := args.output:
-        if output.suffix not in (".parquet", ".png", ".pdf"):
-            raise UserError(f"-o {output}: end its name in .parquet for the partition, in .png or .pdf for a picture")
+        if output.suffix != ".parquet":
+            raise UserError(f"-o {output}: partitions are Parquet; give a name that ends in .parquet")
         files.check_writable(output)
     benchmark = find(args.panel, args.scale)
     problem: Any = benchmark.template.problem
@@ -65,10 +61,8 @@ def run(args: argparse.Namespace) -> None:
         print_json({**about, "substitute": benchmark.substitute, "holdings": held.to_dict("records")})
     else:
         _print(benchmark, about, held)
-    if output and output.suffix == ".parquet":
+    if output:
         exported.write(output, rows, about)
-    elif output:
-        _draw(output, partition.counts(found), about)
     if output and not args.json:
         print(f"written: {output}")
 
@@ -95,17 +89,3 @@ def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> N
         f"checksum of the partition: {about['checksum']}",
     ]
     print("", *map(fill, filter(None, said)), sep="\n")
-
-
-def _draw(output: Path, counts: Any, about: dict[str, Any]) -> None:
-    """The picture, with a line that says which partition it is of."""
-    from reproduce.report import around, figures, partition
-
-    seed = f"seed {about['seed']}" if about["depends_on_seed"] else "any seed"
-    data = f"data SHA-256 {about['data_sha256'][:12]}"
-    which = f"{about['panel']}, {about['scale']} scale, {seed}; {data}; checksum {about['checksum'][:12]}"
-    with figures.style():
-        picture = partition.draw(counts, f"{about['data']}: {about['partition']}")
-        around.say(picture, which)
-        figures.lay_out(picture)
-        files.write(output, partial(picture.savefig, format=output.suffix[1:]))

@@ -76,7 +76,7 @@ NEVER = "/proc/nothing"
 
 def outputs() -> Iterator[Bad]:
     """Places for `-o` that cannot be written to: said before any training or simulation."""
-    for command, ending in ((TRAIN, ".parquet"), (PARTITION, ".png")):
+    for command, ending in ((TRAIN, ".parquet"), (PARTITION, ".parquet")):
         for name, output, says, prepare in (
             ("a folder", f"there{ending}", "it is a folder; name a file", folder(f"there{ending}")),
             ("under a file", f"there/a{ending}", "name a file in a folder", file("there")),
@@ -84,14 +84,14 @@ def outputs() -> Iterator[Bad]:
             ("a link to nowhere", f"there/a{ending}", "name a file in a folder", link("there", NEVER)),
             ("not writable", f"{NEVER}{ending}", "name a file in a folder", nothing),
         ):
-            yield Bad(f"-o is {name} ({ending})", (*command, "-o", output), says, prepare)
-        yield Bad(f"the disk is full ({ending})", (*command, "-o", f"a{ending}"), "no space left", full=True)
+            yield Bad(f"-o is {name} ({command[0]})", (*command, "-o", output), says, prepare)
+        yield Bad(f"the disk is full ({command[0]})", (*command, "-o", f"a{ending}"), "no space left", full=True)
     for output in ("there/a", NEVER):
         yield Bad("-o cannot be written to", (*PLAY, "-o", output), "cannot write", file("there"))
     for output in ("", "."):
         yield Bad("-o is a folder", (*TRAIN, "-o", output), "it is a folder")
     for output in ("a", "a.csv", ".parquet"):
-        yield Bad("-o is no partition", (*PARTITION, "-o", output), "end its name in .parquet for the partition")
+        yield Bad("-o is no partition", (*PARTITION, "-o", output), "give a name that ends in .parquet")
     for output in ("/dev/stdout", "a"):
         yield Bad("-o is no results file", (*TRAIN, "-o", output), "give a name that ends in .parquet")
 
@@ -168,8 +168,6 @@ def arguments() -> Iterator[Bad]:
     """Numbers out of range; words that are missing, too many, or unknown."""
     for value in ("-1", f"{2**32}", "x"):
         yield Bad(f"--seed {value}", (*PARTITION, f"--seed={value}"), "--seed")
-    for option, value in (("rounds", "0"), ("rounds", "x")):
-        yield Bad(f"--{option} {value}", ("replay", "--scale", "smoke", f"--{option}={value}"), option.rstrip("s"))
     for command in (
         ("--scale",), ("list", "more"), ("data", "get"), ("train",), ("train", "--scale", "smoke", "fedagrac"),
         (*TRAIN, "-o"), (*TRAIN, "--threads", "2"), ("render", "--scale", "smoke"), ("partition",),
