@@ -61,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for name, about in {
         "--list": "show the benchmarks with size and cost; train nothing",
         "--cost": "show what it would cost; train nothing",
-        "--finished": "show what is trained; train nothing",
+        "--finished": "take results of older code as they are; train nothing",
     }.items():
         asked.add_argument(name, action="store_true", help=about)
     cli.as_json(parser)
@@ -111,20 +111,18 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
         specs = [*(Spec(label) for label in benchmarks[0].own), *specs]
     against = parse(args.against) if args.against else None
     factors = grid(args.grid) if args.grid else FACTORS
-    return Match(specs, benchmarks, seeds(args.seeds), args.tune, against, args.all, factors)
+    return Match(specs, benchmarks, seeds(args.seeds), args.tune, against, args.all, factors, args.finished)
 
 
 def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:
     """Check, say the cost, train, show; nothing of it is begun if the result could not be written. said: of the user's
     own data."""
-    if not args.finished:
-        match.check()
+    match.check()
     if args.output:
         _check_output(args.output)
-    if not args.finished:
-        print(*said, match.cost(), sep="\n", file=sys.stdout if args.cost else sys.stderr)
+    print(*said, match.cost(), sep="\n", file=sys.stdout if args.cost else sys.stderr)
     if not args.cost:
-        (match.take if args.finished else match.train)()
+        match.train()
         _shown(match, args)
         _check_failed(match)
 
@@ -194,8 +192,6 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
     if args.output:
         written = shown.write(match, frame, args.output)
         if ".png" not in written:
-            untrained = any(e.untrained for e in match.entries)
-            why = "nothing of this is trained, leave --finished out" if untrained else "no run has numbers"
-            print(f"not drawn: {why}", file=sys.stderr)
+            print("not drawn: no run has numbers", file=sys.stderr)
         if not args.json:
             print(f"written: {args.output}{', '.join(written)}")

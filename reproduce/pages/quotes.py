@@ -198,14 +198,14 @@ def _shared(a: Cells, b: Cells) -> tuple[Cells, Cells]:
     return Cells(a.rows[a.rows["seed"].isin(both)], a.name), Cells(b.rows[b.rows["seed"].isin(both)], b.name)
 
 
-OUTCOMES = ("ahead", "unclear", "equal", "behind", "diverged", "failed", "not trained", "refused")
+OUTCOMES = ("ahead", "unclear", "equal", "behind", "diverged", "failed", "refused")
 
 
 def outcome(a: Cells, b: Cells) -> str:
     """How a stands to b on the same seeds of a play, one of `OUTCOMES`: by the 95 % t-interval of the difference, equal
     where the seeds agree but for rounding; or why one of them has no numbers."""
     states = {str(s).partition(":")[0] for c in (a, b) for s in c.rows["status"]}
-    for word in ("refused", "not trained", "failed", "diverged"):
+    for word in ("refused", "failed", "diverged"):
         if word in states:
             return word
     _, low, high = gap(a, b)

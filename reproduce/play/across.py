@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
-TRAINED = ("ok", "diverged", "failed")
 EDGE = "†"
 BORDERS = (-20.0, -10.0, -3.0, -1.0, 1.0, 3.0, 10.0, 20.0)
 """Of the colours, in points; of distances in percent of the reference's."""
@@ -42,22 +41,20 @@ Cell: TypeAlias = Mapping[Any, Any]
 class Matrix:
     """The rows of a `summary` by algorithm and benchmark.
 
-    cells: rows with `state` ("ok", "diverged", "failed", "refused", "not trained"), `edge` and `place`, the rank among
-    what was trained: whoever diverged or failed comes last. algorithms: those on more benchmarks first, then by their
-    mean place. reasons: why pairs do not fit -> the number of the reason. benchmarks_run: those with a result. judged:
-    those whose rates were chosen on held-out data.
+    cells: rows with `state` ("ok", "diverged", "failed", "refused"), `edge` and `place`, the rank among what was
+    trained: whoever diverged or failed comes last. algorithms: those on more benchmarks first, then by their mean
+    place. reasons: why pairs do not fit -> the number of the reason. judged: the benchmarks whose rates were chosen on
+    held-out data.
     """
 
     def __init__(self, found: pd.DataFrame) -> None:
-        state = found["status"].str.extract(r"^(\w+(?: trained)?)", expand=False)
+        state = found["status"].str.extract(r"^(\w+)", expand=False)
         signed = found["mean"].where(found["metric"] == "distance", -found["mean"])
-        place = signed.groupby(found["benchmark"].where(state.isin(TRAINED))).rank(method="min", na_option="bottom")
+        place = signed.groupby(found["benchmark"].where(state != "refused")).rank(method="min", na_option="bottom")
         rows = found.assign(state=state, place=place, edge=found["status"].str.endswith(scores.AT_EDGE))
         self.cells = {(c["algorithm"], c["benchmark"]): c for c in rows.to_dict("records")}
         self.benchmarks = list(dict.fromkeys(found["benchmark"]))
-        ran = rows[rows["state"].isin(TRAINED)]
-        self.benchmarks_run = list(dict.fromkeys(ran["benchmark"]))
-        self.judged = list(dict.fromkeys(ran.loc[ran["chosen_on"].fillna("") != "", "benchmark"]))
+        self.judged = list(dict.fromkeys(rows.loc[rows["chosen_on"].fillna("") != "", "benchmark"]))
         self.references = {b: str(mine["algorithm"].iloc[0]) for b, mine in found.groupby("benchmark", sort=False)}
         places = rows.groupby("algorithm", sort=False)["place"].agg(["count", "mean"]).reset_index()
         places = places.sort_values(["count", "mean"], ascending=[False, True], kind="stable")
@@ -113,7 +110,7 @@ def markdown(found: pd.DataFrame) -> list[str]:
 
 def judged(matrix: Matrix) -> list[str]:
     """What chose the rates, and where, if not everywhere."""
-    where = "" if matrix.judged == matrix.benchmarks_run else f" ({', '.join(matrix.judged)})"
+    where = "" if matrix.judged == matrix.benchmarks else f" ({', '.join(matrix.judged)})"
     said = f"Rates: chosen on a tenth of the training data that no client has, by other seeds{where}."
     return [said] if matrix.judged else []
 
@@ -121,8 +118,6 @@ def judged(matrix: Matrix) -> list[str]:
 def _entry(matrix: Matrix, cell: Cell) -> str:
     if cell["state"] == "refused":
         return f"no {matrix.number(cell)}"
-    if cell["state"] == "not trained":
-        return "not trained"
     interval = span(cell["low"], cell["high"])
     mean = number(cell["mean"]) + (f" ({interval})" if interval else "")
     said = mean if cell["state"] == "ok" else cell["status"].partition(":")[0].partition(";")[0]
@@ -178,14 +173,14 @@ def _box(ax: Axes, matrix: Matrix, cell: Cell, at: tuple[int, int], colours: Any
         reference = cell["algorithm"] == matrix.references[cell["benchmark"]]
         name, sign = ("mean", "") if reference else ("difference", "+")
         text, gain = _short(cell[name], cell["metric"], sign), gained(cell) if apart(cell) else gain
-    if state in TRAINED:
+    if state != "refused":
         text += f" ({cell['place']:.0f}{EDGE * cell['edge']})"
     hatch = {"refused": "/////", "diverged": "xxxxx", "failed": "xxxxx"}.get(state, "")
     face = "white" if math.isnan(gain) else colours.to_rgba(gain)
     look: dict[str, Any] = {"facecolor": face, "hatch": hatch, "edgecolor": LIGHT if hatch else "white"}
     ax.add_patch(Rectangle((at[0] - 0.5, at[1] - 0.5), 1, 1, linewidth=0.5, **look))
     behind = {"fc": "white", "ec": "none", "pad": 0.6} if hatch else None
-    ink = "white" if gain > BORDERS[-2] else "black" if state in TRAINED else GREY
+    ink = "white" if gain > BORDERS[-2] else GREY if state == "refused" else "black"
     ax.text(*at, text, ha="center", va="center", fontsize=6, color=ink, bbox=behind, gid=state)
 
 

@@ -46,8 +46,7 @@ HELD_OUT = "held-out part"
 @dataclass
 class Entry:
     """One algorithm on one benchmark. refused: why it cannot run; failed: what its own code raised. edge: the rate is
-    the smallest or the largest of its grid. untrained: something of it is not there, and nothing was to be trained.
-    chosen_on: what chose its rate, `HELD_OUT`; "" if nothing did."""
+    the smallest or the largest of its grid. chosen_on: what chose its rate, `HELD_OUT`; "" if nothing did."""
 
     benchmark: Benchmark
     spec: Spec
@@ -55,7 +54,6 @@ class Entry:
     refused: str = ""
     failed: str = ""
     edge: bool = False
-    untrained: bool = False
     chosen_on: str = ""
 
     @property
@@ -70,6 +68,7 @@ class Match:
     first, and all others are compared with it.
 
     factors: the grid. lenient: an algorithm that does not fit a benchmark is a line of the table, and no error.
+    finished: results of older code are taken as they are, and nothing is trained.
     Raises UserError for what cannot be, before anything is trained.
     """
 
@@ -80,6 +79,7 @@ class Match:
     against: Spec | None = None
     lenient: bool = False
     factors: tuple[float, ...] = FACTORS
+    finished: bool = False
     entries: list[Entry] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,9 +118,14 @@ class Match:
 
     def reported(self, entry: Entry) -> Job | None:
         """The job whose numbers are shown; None if there is none."""
-        if entry.experiment is None or entry.failed or entry.untrained:
+        if entry.experiment is None or entry.failed:
             return None
         return job(entry, self.seeds, entry.experiment)
+
+    def holds(self, j: Job) -> bool:
+        """Is there nothing to train of a job?"""
+        standing = results.standing(j)
+        return standing.usable if self.finished else standing.holds
 
     def groups(self, jobs: Iterable[tuple[Entry, Job]]) -> list[tuple[list[Entry], list[Job]]]:
         """What is trained together: the package's algorithms on one benchmark with equal seeds, as many as fit into
@@ -142,7 +147,7 @@ class Match:
     def _settle(self) -> list[Entry]:
         """Choose the rates whose grids are there and hold; returns the entries whose rates are still to be chosen."""
         grids = [(e, grid) for e in self.entries if (grid := self.grid(e))]
-        left = [e for e, grid in grids if not all(results.standing(j).holds for j in grid)]
+        left = [e for e, grid in grids if not all(map(self.holds, grid))]
         for entry, _ in grids:
             if entry not in left:
                 self._choose(entry)
@@ -158,9 +163,7 @@ class Match:
         left = [id(e) for e in self._settle()]
         jobs = self._jobs()
         # A rate that is still to be chosen may be any: what is reported at it counts as missing.
-        due = [
-            (e, j) for e, j in jobs if (id(e) in left and j.panel.seeds == self.seeds) or not results.standing(j).holds
-        ]
+        due = [(e, j) for e, j in jobs if (id(e) in left and j.panel.seeds == self.seeds) or not self.holds(j)]
         cohorts = [members for _, members in self.groups(due)]
         each = [costs.cost(joined(members)) for members in cohorts]
         if not each:
@@ -178,7 +181,7 @@ class Match:
 
     def check(self) -> None:
         """Raises MissingData or UserError if something of it cannot be trained here."""
-        for entry in self.entries:
+        for entry in () if self.finished else self.entries:
             for j in filter(None, [self.reported(entry), *self.grid(entry)]):
                 if not results.standing(j).usable:
                     training.check(j, Path(j.output))
@@ -189,7 +192,7 @@ class Match:
         """Train what does not hold: the grids, then the reported seeds at the rates that won."""
         self.check()
         self._settle()
-        start, due = time.perf_counter(), sum(not results.standing(j).holds for _, j in self._jobs())
+        start, due = time.perf_counter(), sum(not self.holds(j) for _, j in self._jobs())
         if self.tune:
             self._train((e, j) for e in self.entries for j in self.grid(e))
             for entry in self.entries:
@@ -198,16 +201,10 @@ class Match:
         if due:
             print(f"trained in {duration(time.perf_counter() - start)}", file=sys.stderr)
 
-    def take(self) -> None:
-        """Take what was trained before, of older code too, and train nothing."""
-        for entry in filter(lambda e: e.experiment is not None, self.entries):
-            entry.untrained = not _there(self.grid(entry))
-            if not entry.untrained:
-                self._choose(entry)
-                entry.untrained = not _there(filter(None, [self.reported(entry)]))
-
     def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
-        due = [(e, j) for e, j in jobs if not results.standing(j).holds]
+        due = [(e, j) for e, j in jobs if not self.holds(j)]
+        if due and self.finished:
+            raise UserError(f"{due[0][1].name} is not trained: leave --finished out")
         for entries, members in self.groups(due):
             try:
                 if entries[0].own:
@@ -240,8 +237,8 @@ class Match:
 
     def frame(self) -> pd.DataFrame:
         """One row per benchmark, algorithm and seed: benchmark, scale, algorithm, lr, seed, metric, value, difference
-        (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ...", "not trained"), edge,
-        chosen_on (`HELD_OUT`, or ""); `scores.BY_CLIENT` if clients are told apart somewhere.
+        (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ..."), edge, chosen_on
+        (`HELD_OUT`, or ""); `scores.BY_CLIENT` if clients are told apart somewhere.
 
         The value is a mean over a run's last evaluations (`Benchmark.window`), over the sizes where a model has
         several; NaN where there is none.
@@ -258,12 +255,11 @@ class Match:
     def _rows(self, entry: Entry) -> pd.DataFrame:
         j = self.reported(entry)
         if j is None:
-            said = {"refused": entry.refused, "failed": entry.failed}
-            status = next((f"{word}: {why}" for word, why in said.items() if why), "not trained")
+            status = f"refused: {entry.refused}" if entry.refused else f"failed: {entry.failed}"
             rows = pd.DataFrame({"seed": self.seeds, "value": math.nan, "status": status})
         else:
             rows = scores.of(j, entry.benchmark)
-        lr = math.nan if entry.experiment is None or entry.untrained else float(entry.experiment.algorithm.lr)
+        lr = math.nan if entry.experiment is None else float(entry.experiment.algorithm.lr)
         named = {"benchmark": entry.benchmark.name, "scale": entry.benchmark.scale, "algorithm": entry.spec.text}
         named |= {"metric": entry.benchmark.metric[0], "chosen_on": entry.chosen_on}
         return rows.assign(**named, lr=lr, edge=entry.edge)
@@ -308,11 +304,6 @@ def judged(e: Experiment) -> Experiment:
     """The run as it judges a rate: by a part of the training data that no client has; itself if there are no data."""
     problem = validated(e.problem)
     return e if problem == e.problem else dataclasses.replace(e, labels={**e.labels, JUDGE: HELD_OUT}, problem=problem)
-
-
-def _there(jobs: Iterable[Job]) -> bool:
-    """Are all of their results there?"""
-    return all(results.standing(j).usable for j in jobs)
 
 
 def joined(jobs: Sequence[Job]) -> Job:

@@ -34,9 +34,9 @@ def header(found: pd.DataFrame) -> list[str]:
 
 
 def rows(found: pd.DataFrame) -> list[list[str]]:
-    """The cells under `header` of a `summary`, but for what does not fit and what was not trained."""
+    """The cells under `header` of a `summary`, but for what does not fit."""
     lines, apart = [], [name for name in BY_CLIENT if name in found]
-    for one in found[~found["status"].str.match("refused|not trained")].to_dict("records"):
+    for one in found[~found["status"].str.startswith("refused")].to_dict("records"):
         mean, interval = number(one["mean"]), span(one["low"], one["high"])
         difference = number(one["difference"]), span(one["difference_low"], one["difference_high"])
         rank = "" if math.isnan(one["rank"]) else f"{one['rank']:.0f}"
@@ -64,7 +64,7 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
             "",
             f"{benchmark.declared}. {_substitute(benchmark)}".strip(),
             "",
-            grid(head, mine, ":" + "-" * (len(head) - 1)) if mine else "Not trained.",
+            grid(head, mine, ":" + "-" * (len(head) - 1)),
             "",
         ]
     return "\n".join([*out, *(f"- {note}" for note in notes(match))]) + "\n"
@@ -98,9 +98,6 @@ def notes(match: Match) -> list[str]:
     refused = sum(bool(e.refused) for e in match.entries)
     if refused:
         found.append(f"Left out: {counted(refused, 'pair')} that cannot be.")
-    untrained = dict.fromkeys(e.benchmark.name for e in match.entries if e.untrained)
-    if untrained:
-        found.append(f"Not all of {', '.join(untrained)} is trained; without `--finished` it will be.")
     for own, other in match.twins():
         found.append(
             f"{own.text} gives the numbers of {other.text}, to the last digit, wherever both were trained: what it "
@@ -115,7 +112,7 @@ def _substitute(benchmark: Benchmark) -> str:
 
 
 def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
-    """Write OUTPUT.md, .csv and, if something was trained, .png and .pdf; returns the endings of what was written."""
+    """Write OUTPUT.md, .csv and, if a run has numbers, .png and .pdf; returns the endings of what was written."""
     named, found = output.with_name, [".md", ".csv"]
     files.write_text(named(output.name + ".md"), markdown(match, frame))
     files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
