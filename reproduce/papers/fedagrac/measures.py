@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -168,43 +166,23 @@ KINDS = {
 }  # fmt: skip
 
 
-class Watched:
-    """An operator set that hands everything on to `Count`, and keeps (operator, arguments, output shape)."""
-
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        self.count = Count(dict(shapes))
-        self.calls: list[tuple[str, dict[str, Any], tuple[int, ...]]] = []
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        operator = getattr(self.count, name)
-
-        def call(*arguments: Any, **options: Any) -> Any:
-            given = signature(operator).bind(*arguments, **options)
-            given.apply_defaults()
-            out = operator(*arguments, **options)
-            self.calls.append((name, given.arguments, out))
-            return out
-
-        return call
-
-
 def layers(model: Model, sample: tuple[int, ...], pooling: str) -> pd.DataFrame:
     """A line per layer. An activation belongs to the last layer with parameters; pooling first computes the same."""
-    watched = Watched(model.shapes)
-    model.forward(watched, {n: n for n in model.shapes}, sample)
+    steps = model.graph.steps
+    shapes = model.graph.run(Count(dict(model.shapes)), {}, {0: sample}, range(1, len(steps) + 1))
     lines: list[list[Any]] = [["Input", sample, "", "", 0]]
-    for name, given, out in watched.calls:
-        if name == "relu":
+    for step, out in zip(steps, shapes, strict=True):
+        if step.op == "relu":
             next(line for line in reversed(lines) if line[4])[2] = "ReLU"
             continue
-        said, count = {"pool": pooling, "dropout": f"p={given.get('p')}"}.get(name.removeprefix("channel_"), ""), 0
-        if layer := given.get("layer"):
-            count = sum(math.prod(model.shapes.get(f"{layer}.{kind}", (0,))) for kind in ("weight", "bias"))
-        if name == "conv":
-            numbers = {"kernel size": model.shapes[f"{layer}.weight"][2], **given}
+        given = dict(step.options)
+        said = {"pool": pooling, "dropout": f"p={given.get('p')}"}.get(step.op.removeprefix("channel_"), "")
+        if step.op == "conv":
+            numbers = {"kernel size": model.shapes[f"{step.layer}.weight"][2], **given}
             usual = {"kernel size": 0, "stride": 1, "padding": 0}
-            said = ", ".join(f"{k}={numbers[k]}" for k, plain in usual.items() if numbers[k] != plain)
-        lines.append([KINDS[name], out, "", said, count])
+            said = ", ".join(f"{k}={numbers[k]}" for k, plain in usual.items() if numbers.get(k, plain) != plain)
+        count = sum(math.prod(model.shapes.get(f"{step.layer}.{kind}", (0,))) for kind in ("weight", "bias"))
+        lines.append([KINDS[step.op], out, "", said, count])
     lines[-1][2] = "softmax"  # inside the loss
     frame = pd.DataFrame(lines, columns=[*COLUMNS, "value"])
     return frame.assign(output_shape=["x".join(map(str, line[1])) for line in lines])
