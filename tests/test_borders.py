@@ -42,10 +42,9 @@ def test_latex_has_nothing_of_a_text_but_letters(text: str) -> None:
     for formula in re.findall(formats.FORMULA, made):
         assert not re.search(r"[{}$&#%~]|\^\^|__|\\(?!\||,|nabla|sum|leq|geq|beta|kappa|xi)", formula)
     rest = re.sub(formats.FORMULA, "", made)
-    ours = r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar|dots)\{\}"
+    ours = r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}"
     rest = re.sub(rf"{ours}|\\[&%$#_{{}}]|\$(\^\{{\\d?dagger\}}|-|\\[a-z]+)\$|\\textsuperscript\{{[a-h]\}}", "", rest)
     assert not re.search(r"[\\{}$&#_%^~<>|]", rest)
-    assert all(c.isascii() or c.isalpha() for c in rest)
 
 
 @examples
@@ -76,8 +75,7 @@ def test_a_whole_table_and_a_line_of_the_scoreboard_keep_their_columns(text: str
     assert len(lines) == len(formats.markdown(replace(table, signs=())).split("\n")) + 1
     made = latex(odd)
     assert made.count(r"\begin{") == latex(table).count(r"\begin{")
-    assert not re.search(r"\\\\\*?\n(\\addlinespace\n)?[\[*]", made)
-    assert r"\input" not in made
+    assert not re.search(r"^[^%\n]*\\input", made, re.M), "but in comments"
     board = markdown(("a", "b"), [(formats.md(text), "x")], ":-").splitlines()
     assert [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in board] == [3, 3, 3]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from table_cells import LAYOUTS, whole
 
-from reproduce.report.entries import GAP, OURS, Text
-from reproduce.report.latex import BETWEEN, _parts, latex
+from reproduce.report.entries import OURS, Text
+from reproduce.report.latex import BETWEEN, latex
 
 
 @pytest.mark.parametrize(("paper", "name"), LAYOUTS)
@@ -33,16 +33,12 @@ def test_latex_is_a_float_over_one_column_or_two_in_parts(paper: str, name: str)
     assert "`" not in text
 
 
-def test_notes_without_room_halve_the_last_part() -> None:
-    assert _parts([1] * 30, 36, 6) == [[*range(30)]]
-    assert _parts([1] * 40, 36, 6) == [[*range(36)], [*range(36, 40)]]
-    assert _parts([1] * 33, 36, 6) == [[*range(16)], [*range(16, 33)]]
-
-
 def test_a_row_has_a_line_of_ours_and_one_of_the_paper() -> None:
     """Labels are said where they change, and again at the beginning of a part."""
     text = latex(whole("fedagrac", "table1"))
-    rows = [row.split(" & ")[:4] for row in text.split(r"\midrule")[1].splitlines()[1:8] if row != BETWEEN]
+    lines = text.split(r"\midrule")[1].splitlines()[1:7]
+    assert [line.startswith(BETWEEN) for line in lines] == [False, False, False, True, False, False]
+    rows = [line.removeprefix(BETWEEN).split(" & ")[:4] for line in lines]
     assert [row[:3] for row in rows] == [
         ["no", "no", "ours"], ["", "", "paper"], ["", "", "ours $-$ paper"],
         ["", "yes", "ours"], ["", "", "paper"], ["", "", "ours $-$ paper"],
@@ -55,28 +51,25 @@ def test_a_row_has_a_line_of_ours_and_one_of_the_paper() -> None:
     )
 
 
-def test_the_best_is_bold_and_what_is_far_is_grey() -> None:
+def test_the_best_is_bold_and_notes_are_comments() -> None:
     table = whole("fedacs", "table1")
     place = next(iter(table.body))
-    far = {**table.body[place], OURS: Text("1.5", bold=True), GAP: Text("+3", tint=2)}
-    text = latex(replace(table, body=table.body | {place: far}))
+    best = {**table.body[place], OURS: Text("1.5", bold=True)}
+    text = latex(replace(table, body=table.body | {place: best}, notes=("50 %\nof all",)))
     assert r"\textbf{1.5}" in text
-    assert r"\cellcolor[gray]{.8}+3" in text
-    assert text.index(r"\providecommand{\cellcolor}[2][]{}") < text.index(r"\cellcolor[gray]"), (
-        "without colortbl: no grey"
-    )
+    assert text.endswith("\n% 50 % of all\n")
 
 
 @pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="needs pdflatex: apt-get install texlive-latex-recommended"
 )
-@pytest.mark.parametrize(("columns", "colour"), [("", r"\usepackage{colortbl}"), ("twocolumn,", "")])
-def test_latex_compiles_and_fits_the_page(tmp_path: Path, columns: str, colour: str) -> None:
+@pytest.mark.parametrize("columns", ["", "twocolumn,"])
+def test_latex_compiles_and_fits_the_page(tmp_path: Path, columns: str) -> None:
     """Every printed table of all papers with numbers of three seeds, and ours alone; no letter is shrunk below 6 pt."""
     fit = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}"
     made = [latex(whole(*at, ours=only)) for at in LAYOUTS for only in (False, True)]
     assert all(fit in text for text in made)
-    used = r"\usepackage[margin=2cm]{geometry}\usepackage{booktabs,graphicx,rotating}" + colour
+    used = r"\usepackage[margin=2cm]{geometry}\usepackage{booktabs,graphicx,rotating}"
     size = r"\sbox0{#1}\typeout{WIDTH \the\wd0 of \the\linewidth}" + fit + r"{\usebox0}"
     start = rf"\documentclass[{columns}10pt,a4paper]{{article}}{used}\newcommand\fitted[1]{{{size}}}\begin{{document}}"
     floats = (text.replace(fit, r"\fitted") + r"\clearpage" for text in made)

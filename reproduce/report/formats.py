@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from reproduce.report.entries import Text
-from reproduce.report.names import heading
 from reproduce.report.tables import Table, column_heading, label
 from reproduce.text import markdown as grid
 
@@ -23,7 +22,7 @@ def csv(table: Table) -> str:
 def markdown(table: Table) -> str:
     """A GitHub table, with lines of ours, of the paper, and of the difference; its signs and notes."""
     out = [f"## {md(table.title)}", "", block(" ".join(table.caption)), ""]
-    stubs = [*(md(heading(n, table.names)) for n in table.row_names), *[""] * table.kinds]
+    stubs = [*map(md, table.stubs)]
     top, *below = _heads(table)
     body = [[*[""] * len(stubs), *(f"**{md(text)}**" if text else "" for text in line)] for line in below]
     for i, row in enumerate(table.rows):

@@ -62,6 +62,11 @@ class Table:
         found = entries.lines([self.body.get((row, j)) for j in range(len(self.columns))])
         return found if self.kinds else [("", texts) for _, texts in found]
 
+    @property
+    def stubs(self) -> list[str]:
+        """The headings before those of the columns."""
+        return [*(heading(n, self.names) for n in self.row_names), *[""] * self.kinds]
+
     @cached_property
     def kinds(self) -> bool:
         """Do lines say what they are? Not where the paper prints nothing, or nothing but what we have."""
