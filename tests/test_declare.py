@@ -96,13 +96,9 @@ def first(curve: Curve, target: float, end: int) -> float:
         (Last("accuracy", 3), lambda name, c: sum(c[-3:]) / 3),
         (Last("accuracy", "over"), lambda name, c: sum(c[-OVER[name] :]) / OVER[name]),
         (Last("accuracy", "clock.rounds"), lambda name, c: sum(c[-SHAPE[name][1] :]) / SHAPE[name][1]),
-        (Window("accuracy", 3, 6), lambda name, c: sum(c[3:7]) / 4),
         (Reach(), lambda name, c: first(c, TARGET[name], len(c) - 1)),
-        (Reach(target=50.0, smooth=3), lambda name, c: first(trailing(c, 3), 50.0, len(c) - 1)),
-        (Reach(target=50.0, smooth="over"), lambda name, c: first(trailing(c, OVER[name]), 50.0, len(c) - 1)),
         (Reach(target=80.0, horizon=4), lambda name, c: first(c, 80.0, 4)),
         (Reach(target=90.0, horizon="clock.rounds"), lambda name, c: first(c, 90.0, SHAPE[name][1])),
-        (Reach(target=50.0, x="time"), lambda name, c: 2.5 * first(c, 50.0, len(c) - 1)),
     ],
     ids=lambda value: "" if callable(value) else repr(value),
 )
@@ -133,9 +129,9 @@ def test_a_window_longer_than_every_session_gives_no_cells() -> None:
 
 
 def test_keys_become_a_column() -> None:
-    found = curves(4)
-    expected = {(*run, k): c[-1] / n for run, c in found.items() for k, n in (("a", 2), ("", 1))}
-    assert measured(Last("part", by="kind"), found, "kind") == pytest.approx(expected)
+    halves = {(*run, k): [v / n for v in c] for run, c in curves(4).items() for k, n in (("a", 2), ("", 1))}
+    expected = {run: first(c, 40.0, len(c) - 1) for run, c in halves.items()}
+    assert measured(Reach("part", 40.0, by_key=True), curves(4), "key") == expected
 
 
 def test_a_diverged_run_has_no_number_and_reaches_nothing() -> None:

@@ -47,49 +47,45 @@ def function(paper: str, code: Code | Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Last:
-    """Mean of the last `over` evaluations of `metric`. by: the sub-keys of the metric become this column ("": the main
-    number only). over: a number, the label column that holds it, or a field of the experiment ("clock.dense_last")."""
+    """Mean of the last evaluations of `metric`; over: how many, the label column that holds it, or a field of the
+    experiment ("clock.dense_last")."""
 
     metric: str
     over: int | str = 1
     name: str = ""
-    by: str = ""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Mean of `metric` over the evaluations `first` to `last`, both included.
+    """Mean of `metric` over the evaluations `first` to `last`, both included, counted from the start of each of the
+    `sessions` (name -> session), with the name in the column `transition`.
 
-    sessions: counted from the start of each of these sessions (name -> session), with the name in the column
-    `transition`; empty: counted from the start of the run. A window longer than a session is left out.
-    origin: the attribute of the experiment with the session that has the number 0 there ("": the first).
+    A window longer than a session is left out. origin: the attribute of the experiment with the session that has the
+    number 0 there ("": the first).
     """
 
     metric: str
     first: int
     last: int
-    sessions: Mapping[str, int] = field(default_factory=dict)
+    sessions: Mapping[str, int]
     name: str = ""
     origin: str = ""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The first `x` ("round" or "time") at which `metric` is at the target; a run that misses it has a lower bound.
+    """The first round at which `metric` is at the target; a run that misses it has a lower bound.
 
     target, horizon: a number, or the label column that holds each run's; horizon "" is as far as the runs went, and one
     with a dot an attribute of the experiment, such as "clock.rounds".
-    smooth: of the trailing mean over so many evaluations (or where the number is, as for the horizon).
-    by: as in `Last`.
+    by_key: of every sub-key of the metric, in the column `key`, in place of the main number.
     """
 
     metric: str = "accuracy"
     target: float | str = "target_accuracy"
-    x: str = "round"
-    smooth: int | str = 1
     horizon: float | str = ""
     name: str = "rounds_to_target"
-    by: str = ""
+    by_key: bool = False
 
 
 Measure = Last | Window | Reach | Code
@@ -156,22 +152,20 @@ class Filled(Sheet):
 
 @dataclass(frozen=True)
 class Curves(Sheet):
-    """Lines of the mean over seeds of `metric` over `x`, one per value of `series`.
+    """Lines of the mean over seeds of `metric` over the rounds, one per value of `series`.
 
     order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
-    spread: see `figures.curves`. every: draw only the rounds that are multiples of it. target: the label column, or the
-    number, of a dotted line. also: a function of (axes, rows of all rounds drawn) that adds what is special.
+    spread: see `figures.curves`. every: draw only the rounds that are multiples of it. target: the label column of a
+    dotted line. also: a function of (axes, rows of all rounds drawn) that adds what is special.
     """
 
     metric: str = "accuracy"
-    x: str = "round"
     order: tuple[str, ...] = ()
     spread: Literal["band", "bars", "end"] | None = None
     smooth: int = 1
     every: int = 1
-    xlabel: str = "round"
     ylabel: str = "accuracy (%)"
-    target: str | float = ""
+    target: str = ""
     also: Code | None = None
 
 
@@ -203,7 +197,6 @@ class Artifact:
     labels: columns that describe a cell without telling cells apart, such as its target. drop: labels of the runs that
         only say how to measure, such as the number of evaluations of a mean; the cells do not have them.
     decimals: of all metrics, or per metric (2 for the others). names: how to print a value or a column.
-    censored: how a lower bound is printed.
     doubts: printed numbers that are marked and left out of the comparison with ours.
     stamp: what the caption of a figure says of its marks: a text, or a function of the histories that gives it.
     notes: what stands below a table, or in the note beside a figure, whose caption has at most 60 words.
@@ -225,7 +218,6 @@ class Artifact:
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     stamp: str | Code | Callable[..., Any] = ""
-    censored: str = ">{}"
     doubts: tuple[Doubt, ...] = ()
 
     @property

@@ -191,14 +191,11 @@ def _fill(
 
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:
     curve = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
-    options: dict[str, Any] = {"x": picture.x, "series": picture.series, "order": picture.order or None}
-    options["start"] = sorted(rows[picture.x].unique())[: picture.smooth][-1]  # where the mean has all its evaluations
-    figures.curves(ax, curve, spread=picture.spread, names=artifact.names, **options)
-    target = picture.target
-    if isinstance(target, str):  # a label that experiments of this scale need not have
-        target = rows[target].iloc[0] if target in rows else np.nan
-    if np.isfinite(target):
+    options: dict[str, Any] = {"series": picture.series, "order": picture.order or None, "names": artifact.names}
+    options["start"] = sorted(rows["round"].unique())[: picture.smooth][-1]  # where the mean has all its evaluations
+    figures.curves(ax, curve, spread=picture.spread, **options)
+    if picture.target in rows and np.isfinite(target := rows[picture.target].iloc[0]):
         figures.reference(ax, float(target), "target")
-    ax.set_xlabel(picture.xlabel)
+    ax.set_xlabel("round")
     if picture.also:
         function(artifact.paper, picture.also)(ax, rows)

@@ -61,10 +61,9 @@ def lines(row: Sequence[Entry | None]) -> list[tuple[str, list[Text | None]]]:
 
 @dataclass(frozen=True)
 class Style:
-    """How the numbers of a table are printed: decimals per metric, lower bounds, a mark per reason for a gap."""
+    """How the numbers of a table are printed: decimals per metric, a mark per reason for a gap."""
 
     decimals: Mapping[str, int]
-    bound: str
     marks: Mapping[str, str]
     names: Mapping[str, str]
 
@@ -76,7 +75,7 @@ class Style:
         # A single reason needs no mark; reasons beyond the alphabet share the last one.
         marks = {gap: MARKS[min(i, len(MARKS) - 1)] if len(gaps) > 1 else "" for i, gap in enumerate(gaps)}
         decimals = {str(m): _decimals(artifact, str(m), rows) for m, rows in known.groupby("metric", sort=False)}
-        return cls(decimals, artifact.censored, marks, artifact.names)
+        return cls(decimals, marks, artifact.names)
 
     def entry(self, cell: Mapping[str, Any]) -> Entry:
         """The entry of a cell (a row of `Table.frame` with all its columns)."""
@@ -100,7 +99,7 @@ class Style:
         same = cell["mean"] == cell["paper"] and not math.isfinite(cell["std"])
         ours = grouped(cell["paper_text"]) if same else number(cell["mean"], digits)
         if cell["censored"]:
-            ours = self.bound.format(ours)
+            ours = f">{ours}"
         elif math.isfinite(cell["std"]):
             ours += f" ± {cell['std']:,.{digits}f}"
         return ours + PARTIAL * bool(cell["seeds"] < cell["runs"])
@@ -112,7 +111,7 @@ class Style:
         if not math.isfinite(value):
             return pretty(text, self.names)
         text = grouped(text)
-        shown = self.bound.format(text) if cell["paper_censored"] else text
+        shown = f">{text}" if cell["paper_censored"] else text
         spread = f" ± {cell['paper_std']:,.{digits}f}" if math.isfinite(cell["paper_std"]) else ""
         return f"{shown}{spread}{DOUBTED if cell['doubted'] else ''}"
 
@@ -120,8 +119,7 @@ class Style:
         """The signs that stand in the printed `cells`, and what they mean."""
         signs = [(f"{DASH}{mark}", f"{gap}.") for gap, mark in self.marks.items()]
         if any(c["censored"] or c["paper_censored"] for c in cells):
-            bound = "a lower bound: not every seed reached the target within the horizon."
-            signs.append((self.bound.format("").strip(), bound))
+            signs.append((">", "a lower bound: not every seed reached the target within the horizon."))
         if any(c["status"] == "no value" for c in cells):
             signs.append(("n/a", "no seed has a value (diverged, or not defined)."))
         short = [c for c in cells if c["status"] == "run" and c["seeds"] < c["runs"] and not c["text"]]

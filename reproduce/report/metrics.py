@@ -91,27 +91,21 @@ def measured(m: Measure, histories: Histories, paper: str) -> pd.DataFrame:
         return found
     if isinstance(m, Window):
         return _windows(m, histories)
+    frame, name = histories.frame, m.name
     if isinstance(m, Last):
-        key = None if m.by else ""
-        parts = [
-            last(rows, m.metric, int(n), key=key, name=m.name) for n, rows in _each(histories, histories.frame, m.over)
-        ]
-        return pd.concat(parts, ignore_index=True).rename(columns={"key": m.by} if m.by else {})
-    parts, frame, key = [], histories.frame[histories.frame["metric"] == m.metric], None if m.by else ""
-    for n, rows in _each(histories, frame, m.smooth):
-        curve = smooth(rows, int(n)) if n > 1 else rows
-        for horizon, part in _each(histories, curve, m.horizon) if m.horizon else [(None, curve)]:
-            parts.append(first_reaching(part, m.metric, m.target, horizon=horizon, x=m.x, key=key, name=m.name))
-    return pd.concat(parts, ignore_index=True).rename(columns={"key": m.by} if m.by else {})
+        parts = [last(rows, m.metric, int(n), name=name) for n, rows in _each(histories, frame, m.over)]
+    else:
+        key, frame = None if m.by_key else "", frame[frame["metric"] == m.metric]
+        cut = _each(histories, frame, m.horizon or None)
+        parts = [first_reaching(rows, m.metric, m.target, horizon=n, key=key, name=name) for n, rows in cut]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _windows(m: Window, histories: Histories) -> pd.DataFrame:
-    """The means over a window, from the start of the run, or of each of its sessions."""
+    """The means over a window of each of its sessions."""
     import pandas as pd
 
-    frame, name = histories.frame, m.name or m.metric
-    if not m.sessions:
-        return plateau(frame, m.metric, m.first, m.last, name=name)
+    frame = histories.frame
     used, _ = _rows(frame, m.metric, "")
     frame = frame[frame.index.isin(used.index) | (frame["status"] == "diverged")]  # once, not for every transition
     length = histories.of("clock.rounds")
@@ -122,7 +116,7 @@ def _windows(m: Window, histories: Histories) -> pd.DataFrame:
         for transition, session in m.sessions.items():
             if m.last <= rounds:
                 start = (first + session + _READING.get().later) * rounds
-                part = plateau(rows, m.metric, start + m.first, start + m.last, name=name)
+                part = plateau(rows, m.metric, start + m.first, start + m.last, name=m.name)
                 parts.append(part.assign(transition=transition))
     nothing = pd.DataFrame({c: [] for c in [*label_columns(frame), "seed", "metric", "value", "transition"]})
     return pd.concat(parts, ignore_index=True) if parts else nothing

@@ -110,7 +110,7 @@ def build(
     Of the artifact: `labels` (columns that describe a cell without telling cells apart, such as its target:
     they may differ from the paper's, or from seed to seed), `metrics` (those to print; default: those that both we
     and the paper have; the CSV has all), `decimals` (per metric), `names` (how to print a value or a
-    column), `censored` (how to print a lower bound; default ">{}").
+    column).
     Raises ValueError, naming the artifact and the column, if the cells do not fit the layout.
     """
     import pandas as pd
