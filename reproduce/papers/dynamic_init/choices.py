@@ -35,11 +35,17 @@ class Choice(NamedTuple):
     row: Mapping[str, str] = {}
 
 
+THREE = ("proposed", "previous", "average")
+
+
+def compared(text: str, changes: Mapping[str, Any], algorithm: str = "fedavg", **more: Any) -> tuple[Choice, ...]:
+    """One thing changed, with the schemes beside it."""
+    return tuple(Choice(text, algorithm, scheme, changes, **more) for scheme in THREE)
+
+
 AS_RUN = "as in the tables"
 CHOICES = (
-    Choice(AS_RUN),
-    Choice(AS_RUN, scheme="previous"),
-    Choice(AS_RUN, scheme="average"),
+    *compared(AS_RUN, {}),
     Choice("eq. (4) as printed: one round less, none for V = 1", changes={"clock.start.gradient_index": "V-1"}),
     Choice("eq. (5) as printed: plain distance of the gradients", changes={"clock.start.distance": "global_l2"}),
     Choice("eq. (3) as printed: the model before the last round", changes={"clock.start.save_point": "before_last"}),
@@ -48,12 +54,8 @@ CHOICES = (
     Choice("fingerprints of five rounds (V = 5)", changes={"clock.start.V": 5}),
     Choice("only the last two sessions are mixed", changes={"clock.start.history": 2}),
     Choice("a pilot model that never trained", scheme="random_pilot"),
-    Choice(AS_RUN, "scaffold"),
-    Choice(AS_RUN, "scaffold", "previous"),
-    Choice(AS_RUN, "scaffold", "average"),
-    Choice("with control variates", "scaffold", standard=True),
-    Choice("with control variates", "scaffold", "previous", standard=True),
-    Choice("with control variates", "scaffold", "average", standard=True),
+    *compared(AS_RUN, {}, "scaffold"),
+    *compared("with control variates", {}, "scaffold", standard=True),
 )
 
 
@@ -63,17 +65,13 @@ def times(factor: float) -> Any:
 
 
 FEWER = "20 clients in all"
-OTHERS: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    ("three times the rate", {"algorithm.lr": times(3)}),
-    ("a third of the rate", {"algorithm.lr": times(1 / 3)}),
-    ("an epoch for five steps", {"system.work": Epochs(1)}),
-    (FEWER, {}),
-    ("a fifth of the updates is lost", {"system.link": Same(0.2)}),
-)
-MORE = tuple(
-    Choice(text, scheme=scheme, changes=changes)
-    for text, changes in OTHERS
-    for scheme in ("proposed", "previous", "average")
+TRIPLED = {"algorithm.lr": times(3)}
+MORE = (
+    *compared("three times the rate", TRIPLED),
+    *compared("a third of the rate", {"algorithm.lr": times(1 / 3)}),
+    *compared("an epoch for five steps", {"system.work": Epochs(1)}),
+    *compared(FEWER, {}),
+    *compared("a fifth of the updates is lost", {"system.link": Same(0.2)}),
 )
 """What the paper leaves open of the whole experiment, not of the method alone: with the schemes beside it."""
 WEIGHTS = (
@@ -93,13 +91,12 @@ def added(name: str) -> Choice:
 
 
 FURTHER = (
-    *(Choice("shares of a class over clients", scheme=s, changes=SHARES) for s in ("proposed", "previous", "average")),
+    *compared("shares of a class over clients", SHARES),
     Choice(AS_RUN, "fedprox"),
     Choice(AS_RUN, "fedprox", "continuous"),
     added("fedprox"),
 )
 """Which way the Dirichlet shares go; Continuous as an addition to an algorithm, where the authors' code replaces it."""
-THREE = ("proposed", "previous", "average")
 SHORTER = {"clock.rounds": lambda rounds: round(2 * rounds / 3)}
 
 
@@ -119,24 +116,19 @@ LAST = (
 """The rate of fingerprints; 100 rounds for 150; Continuous as an addition to the others."""
 TWICE_AS_MANY = "Table 9: 20 clients in all"
 HALF = {"label_distribution": "half"}
-HALVES = tuple(
-    Choice(text, scheme=scheme, changes=changes, row=HALF)
-    for text, changes in (("Table 9", {}), (TWICE_AS_MANY, {}), ("Table 9: three times the rate", OTHERS[0][1]))
-    for scheme in THREE
+HALVES = (
+    *compared("Table 9", {}, row=HALF),
+    *compared(TWICE_AS_MANY, {}, row=HALF),
+    *compared("Table 9: three times the rate", TRIPLED, row=HALF),
 )
 """Clients and rates of Tables 8 to 14."""
 OTHER_SETS = (tuple(range(2, 6)), tuple(range(6, 10)), (0, 1))
-UNSEEN = tuple(
-    Choice(text, scheme=scheme, changes=changes, row={"label_distribution": "unseen", "num_clients": "20"})
-    for text, changes in (
-        ("Table 12", {}),
-        (
-            "Table 12: the labels 0 and 1 unseen",
-            {"problem.partition.label_sets": OTHER_SETS, "clock.views": runs.views(OTHER_SETS)},
-        ),
-        ("Table 12: sessions B A B A B C", {"clock.membership.order": (1, 0, 1, 0, 1, 2)}),
-    )
-    for scheme in THREE
+OTHER_LABELS = {"problem.partition.label_sets": OTHER_SETS, "clock.views": runs.views(OTHER_SETS)}
+LATEST = {"label_distribution": "unseen", "num_clients": "20"}
+UNSEEN = (
+    *compared("Table 12", {}, row=LATEST),
+    *compared("Table 12: the labels 0 and 1 unseen", OTHER_LABELS, row=LATEST),
+    *compared("Table 12: sessions B A B A B C", {"clock.membership.order": (1, 0, 1, 0, 1, 2)}, row=LATEST),
 )
 """Labels and sessions of Table 12, of whose last session the numbers are: the one after the second transition."""
 KINDS = {"half": "half of the labels", "partial_overlap": "partial overlap"}
@@ -154,18 +146,11 @@ SIX_TENTHS = {
     "problem.partition": lambda given: replace(given, overlap=0.6),
     "clock.views": runs.views(label_groups(4, 0.6)),
 }
-OVERLAP = tuple(
-    Choice(text, scheme=scheme, changes=changes)
-    for text, changes in ((AS_RUN, {}), ("overlap 0.6 for 0.8", SIX_TENTHS))
-    for scheme in ("proposed", "previous", "average")
-)
+OVERLAP = *compared(AS_RUN, {}), *compared("overlap 0.6 for 0.8", SIX_TENTHS)
 """Table 2's overlap on AG News, where the other tables say 0.8."""
-ONCE = "one forward pass a step, as in MOON's own code"
-TWICE = "a second forward pass in training mode, as in the code"
-MOON = tuple(
-    Choice(text, "moon", scheme, changes)
-    for text, changes in ((ONCE, {}), (TWICE, {"algorithm.second_pass": True}))
-    for scheme in ("proposed", "previous", "average")
+MOON = (
+    *compared("one forward pass a step, as in MOON's own code", {}, "moon"),
+    *compared("a second forward pass in training mode, as in the code", {"algorithm.second_pass": True}, "moon"),
 )
 RUNNING = {
     "smoke": replace(

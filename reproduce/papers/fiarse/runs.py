@@ -51,7 +51,7 @@ def algorithms(
     ScaleFL distils in the rounds t = 0, 1, ... with t > T / 4, as its published code does.
 
     The averages of the FIARSE family count who moved a coordinate, as the published code does; those of the others,
-    and `fiarse_held`, who held it.
+    and `fiarse_held`, who held it. What is not here (`fiarse_steps`) is the method of its first word.
     """
     draw = DistinctClients(participants, average=True)
     common: dict[str, Any] = {"lr": setting.rate, "participation": draw, "sweep": sweep, "betas": setting.betas}
@@ -68,21 +68,13 @@ def algorithms(
         "fiarse_released": FIARSE(amplify=False, **common),
         "fiarse_held": FIARSE(count="mask", **common),
         "scalefl_alone": ScaleFL(levels=levels, distill=0.0, **common),
-        "heterofl_fresh": HeteroFL(**common),
-        "fiarse_fresh": FIARSE(scope=setting.scope, **common),
-        "heterofl_steps": HeteroFL(**common),
-        "fiarse_steps": FIARSE(scope=setting.scope, **common),
         "fiarse_by_layer": FIARSE(scope="layer", **common),
         "fedrolex_first": FirstWindow(rolling=True, **common),
         "heterofl_stepped": SteppedHeteroFL(falls=tuple(round(at * setting.clock.rounds) for at in FALLS), **common),
-        "fiarse_masked": FIARSE(scope=setting.scope, **common),
         "scalefl_whole": ScaleFL(
             levels=tuple((size, len(setting.exits), math.sqrt(size)) for size in SIZES[size_set]),
             from_round=setting.clock.rounds // 4 + 1, **common,
         ),
-        "heterofl_floored": HeteroFL(**common),
-        **dict.fromkeys(("heterofl_augmented", "heterofl_cropped"), HeteroFL(**common)),
-        **dict.fromkeys(("fiarse_augmented", "fiarse_cropped"), FIARSE(scope=setting.scope, **common)),
     }  # fmt: skip
 
 
@@ -196,18 +188,19 @@ def panel(scale: str, dataset: str, lineup: Lineup) -> Panel:
     here = SCALES[scale]
     setting = here.all()[dataset]
     drawn = round(setting.participants * lineup.participation / 0.1)
-    known: dict[str, Any] = dict(algorithms(setting, lineup.size_set, drawn, lineup.sweep))
+    known = algorithms(setting, lineup.size_set, drawn, lineup.sweep)
+    methods: dict[str, Any] = {a: known.get(a) or known[a.partition("_")[0]] for a in lineup.methods}
     clock = setting.clock
     if lineup.explored is not None:
         rounds = lineup.explored or clock.rounds
-        known, clock = {a: replace(known[a], explore="shares") for a in lineup.methods}, Rounds(rounds, rounds)
+        methods, clock = {a: replace(m, explore="shares") for a, m in methods.items()}, Rounds(rounds, rounds)
     labels: dict[str, Any] = {"dataset": dataset, "size_set": lineup.size_set, "participation": lineup.participation}
     labels["target_accuracy"] = here.target
     system = System(
         Steps(setting.steps) if lineup.steps else setting.work, capacity=SplitCapacity(SIZES[lineup.size_set])
     )
     experiments = tuple(
-        Experiment({"algorithm": a, **labels}, network(setting, a), system, known[a], clock) for a in lineup.methods
+        Experiment({"algorithm": a, **labels}, network(setting, a), system, m, clock) for a, m in methods.items()
     )
     words, asked = setting.substitute or here.substitute, lineup.participation
     if words and drawn != round(asked * setting.problem.clients):
