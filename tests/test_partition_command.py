@@ -12,12 +12,11 @@ import pytest
 from test_partition_file import digits
 
 from reproduce.__main__ import main
+from reproduce.cli.partition import holdings
 from reproduce.engine.client_split import ClientSplits
-from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.partitions.labels import IID
 from reproduce.partitions.split import split
 from reproduce.play.benchmarks import find
-from reproduce.report.partition import counts, holdings
 from reproduce.settings import settings
 
 
@@ -51,11 +50,3 @@ def test_neither_the_help_nor_the_command_imports_torch() -> None:
     for words in (["--help"], ["sessions", "--scale", "smoke"]):
         line = [sys.executable, "-c", code, "partition", *words]
         assert subprocess.run(line, capture_output=True, text=True, check=True).stderr == "\n"
-
-
-def test_counts_are_those_of_the_parts() -> None:
-    found = split(digits(BalancedDirichlet(0.3), test_partition=True), 0, settings())
-    for which in (0, 1):
-        table = counts(found, which)
-        for row, part in zip(table, found.parts[which], strict=True):
-            assert row.tolist() == [int((found.labels[which][part] == c).sum()) for c in range(10)]

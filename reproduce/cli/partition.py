@@ -22,6 +22,7 @@ from reproduce.text import fill, print_json, print_table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from reproduce.partitions.split import Split
     from reproduce.play.benchmarks import Benchmark
 
 NAME = "partition"
@@ -41,7 +42,6 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.partitions import exported
     from reproduce.partitions.split import split
     from reproduce.play.benchmarks import find
-    from reproduce.report import partition
     from reproduce.settings import settings
 
     check("--seed", args.seed, Seed)
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
     found = split(problem, args.seed, settings())
     rows = exported.rows(found)
     about = exported.provenance(found, rows, panel=benchmark.declared, scale=benchmark.scale)
-    held = partition.holdings(found)
+    held = holdings(found)
     if args.json:
         print_json({**about, "substitute": benchmark.substitute, "holdings": held.to_dict("records")})
     else:
@@ -65,6 +65,34 @@ def run(args: argparse.Namespace) -> None:
         exported.write(output, rows, about)
     if output and not args.json:
         print(f"written: {output}")
+
+
+def holdings(split: Split) -> pd.DataFrame:
+    """What every client holds, a row each.
+
+    classes: how many; largest: the class of most of its samples, None without samples; share: of the samples that are
+    of that class; entropy: of the classes of its samples, in bits; test: test samples of its own, None if the test set
+    is not split.
+    """
+    import numpy as np
+    import pandas as pd
+    from scipy.special import entr
+
+    table = np.array([np.bincount(split.labels[0][mine], minlength=split.data.n_classes) for mine in split.parts[0]])
+    samples = table.sum(axis=1)  # of table [clients, classes]
+    shares = table / np.maximum(1, samples)[:, None]  # p_c, the share of class c
+    largest = [int(row.argmax()) if row.any() else None for row in table]
+    tests = [len(mine) for mine in split.parts[1]] if len(split.parts) > 1 else [None] * len(table)
+    found = {
+        "client": np.arange(len(table)),
+        "samples": samples,
+        "classes": (table > 0).sum(axis=1),
+        "largest": pd.Series(largest, dtype=object),
+        "share": shares.max(axis=1),
+        "entropy": np.abs(entr(shares).sum(axis=1)) / np.log(2),  # - sum_c p_c log2 p_c, and no -0.0
+        "test": pd.Series(tests, dtype=object),
+    }
+    return pd.DataFrame(found)
 
 
 def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> None:

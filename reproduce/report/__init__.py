@@ -5,5 +5,4 @@ tables, entries, formats, latex      cells beside the paper's numbers -> a table
 drawing, figures, categories, marks  cells and rows -> a figure: curves, dots, heat maps, the paper's numbers
 around, names, looks                 what is said of a figure; how things are called, drawn
 render                               all of it for one artifact
-partition                            numbers of the command of this name
 """
