@@ -145,11 +145,6 @@ def merge(path: Path, rows: pd.DataFrame, runs: Sequence[Stored], alone: bool = 
         write(path, pa.concat_tables(tables, promote_options="permissive"), [run for run, _ in pieces])
 
 
-def adopt(path: Path, aside: Path) -> None:
-    """`merge` of all runs of another results file."""
-    merge(path, *read(aside))
-
-
 def _place(labels: Sequence[Mapping[str, Any]]) -> Any:
     """Sorts runs by their experiment, in the order of `labels`, and by their seed."""
     order: dict[Any, int] = {}
@@ -196,20 +191,23 @@ def write(path: Path, table: pa.Table, runs: Sequence[Stored]) -> None:
     labels = [name for name in table.column_names if name not in COLUMNS]
     table = table.select([*labels, *COLUMNS]).replace_schema_metadata(None).combine_chunks()
     table = table.cast(_plain(table.schema))
-    parts, experiments, trainings = _Distinct(), _Distinct(), _Distinct()
+    distinct: dict[str, dict[str, int]] = {"parts": {}, "experiments": {}, "trainings": {}}
+
+    def place(where: str, value: Any) -> int:
+        return distinct[where].setdefault(json.dumps(value, sort_keys=True), len(distinct[where]))
 
     def declared(experiment: Mapping[str, Any]) -> dict[str, Any]:
-        return {**experiment, **{name: parts.place(experiment[name]) for name in PARTS}}
+        return {**experiment, **{name: place("parts", experiment[name]) for name in PARTS}}
 
     entries = [
         {
-            **{"experiment": experiments.place(declared(run.experiment)), "training": trainings.place(run.training)},
+            "experiment": place("experiments", declared(run.experiment)),
+            "training": place("trainings", run.training),
             **{"seed": run.seed, "code": run.code, "rows": run.rows, "seconds": run.seconds, "samples": run.samples},
         }
         for run in runs
     ]
-    tables = {"parts": parts, "experiments": experiments, "trainings": trainings}
-    note = {**{name: table.values for name, table in tables.items()}, "runs": entries}
+    note = {**{name: [*map(json.loads, values)] for name, values in distinct.items()}, "runs": entries}
     said = json.dumps(finite({**note, "content": of_table(table)}), sort_keys=True).encode()
     # Values do not repeat: all first bytes, then all second ones, and so on pack better than a dictionary of them.
     packed: dict[str, Any] = {"use_dictionary": [c for c in table.column_names if c != "value"]}
@@ -230,19 +228,6 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
     text = pa.types.is_large_string
     return pa.schema([(f.name, pa.string() if text(f.type) else f.type) for f in schema])
-
-
-class _Distinct:
-    """Values, once each, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._places: dict[str, int] = {}
-
-    def place(self, value: Any) -> int:
-        place = self._places.setdefault(json.dumps(value, sort_keys=True), len(self.values))
-        self.values += [value] if place == len(self.values) else []
-        return place
 
 
 def finite(value: Any) -> Any:
@@ -275,7 +260,8 @@ def cells(path: Path) -> pd.DataFrame:
 def _cells(path: Path, modified: int, size: int) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    with pd.option_context("mode.string_storage", "python"):  # Arrow's memory pays for large frames alone
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 # --- checksums --------------------------------------------------------------------------------------------------------

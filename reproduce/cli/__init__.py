@@ -1,11 +1,9 @@
-"""One module a command: NAME, `arguments(parser)`, `run(args)`; heavy imports live inside `run`. Here is what several
-have: options with one name and one meaning, and how frames are kept."""
+"""One module a command: NAME, `arguments(parser)`, `run(args)`; heavy imports live inside `run`. Here are
+the options that several have, with one name and one meaning."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from reproduce.errors import check_platform
 
@@ -26,13 +24,3 @@ def target(parser: argparse.ArgumentParser, several: bool = False) -> None:
 
 def as_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-
-
-@contextmanager
-def plain_strings() -> Iterator[None]:
-    """Keep the strings of frames as Python's own objects, not in Arrow's memory, which pays for large frames alone:
-    `verify` then takes 23 s of the processor in place of 29, and its output is the same."""
-    import pandas as pd
-
-    with pd.option_context("mode.string_storage", "python"):
-        yield

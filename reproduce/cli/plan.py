@@ -16,6 +16,7 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from reproduce import cli
@@ -128,11 +129,8 @@ def describe(job: Job) -> dict[str, object]:
         "experiments": len(job.experiments),
         "seeds": list(job.panel.seeds),
         "runs": job.runs,
-        "samples": cost.samples,
-        "flops": cost.flops,
-        "seconds": cost.seconds,
+        **asdict(cost),
         "at_most": costs.at_most(job),
-        "bytes": cost.bytes,
         "output": job.output,
         "missing": plan.missing(job),
         "done": standing.holds,

@@ -26,7 +26,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--check", action="store_true", help="write nothing; fail if a document is not up to date")
 
 
-@cli.plain_strings()
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import plan
     from reproduce.settings import check_place

@@ -44,7 +44,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--update", action="store_true", help="write results/SCALE.json of the results that are there")
 
 
-@cli.plain_strings()
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import due, plan, results
     from reproduce.settings import check_place

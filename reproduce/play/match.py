@@ -318,7 +318,7 @@ def joined(jobs: Sequence[Job]) -> Job:
 
 def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
     """Train jobs of a user's own class. Raises OwnCodeError, and leaves no results, if it does not repeat itself."""
-    from reproduce.store import adopt
+    from reproduce import store
 
     whole = joined(jobs)
     aside = settings().store / "checkpoints" / f"{whole.name}-{plan.digest_of(whole, settings().precision)}.parquet"
@@ -326,7 +326,7 @@ def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
         try:
             training.train(whole, aside)
             repeated(entry, jobs, aside)
-            adopt(Path(whole.output), aside)
+            store.merge(Path(whole.output), *store.read(aside))
         finally:
             aside.unlink(missing_ok=True)
 

@@ -20,8 +20,6 @@ from reproduce.text import markdown as grid
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from reproduce.play.benchmarks import Benchmark
-
 HEADER = ("BENCHMARK", "ALGORITHM", "RATE", "MEAN", "95 % INTERVAL", "DIFFERENCE", "95 % INTERVAL ", "RANK", "STATE")
 CLIENTS = ("worst client", "spread over clients")
 """Columns before the last two, if clients are told apart."""
@@ -62,7 +60,7 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
         out += [
             f"## {benchmark.name}",
             "",
-            f"{benchmark.declared}. {_substitute(benchmark)}".strip(),
+            f"{benchmark.declared}." + (f" {benchmark.substitute}." if benchmark.substitute else ""),
             "",
             grid(head, mine, ":" + "-" * (len(head) - 1)),
             "",
@@ -107,30 +105,18 @@ def notes(match: Match) -> list[str]:
     return found
 
 
-def _substitute(benchmark: Benchmark) -> str:
-    return f"{benchmark.substitute}." if benchmark.substitute else ""
-
-
 def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
     """Write OUTPUT.md, .csv and, if a run has numbers, .png and .pdf; returns the endings of what was written."""
     named, found = output.with_name, [".md", ".csv"]
     files.write_text(named(output.name + ".md"), markdown(match, frame))
     files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
-    with figures.style():
-        if drawn := drawing(match, frame):
-            around.say(drawn, headline(match, drawn))
-            figures.save(drawn, output)
-            found += [".png", ".pdf"]
-    return found
-
-
-def drawing(match: Match, frame: pd.DataFrame) -> Figure | None:
-    """One benchmark: the curves. Several: a heat map of the differences to the reference."""
     if not match.drawable:
-        return None
-    if len(match.benchmarks) == 1:
-        return _curves(match)
-    return across.heat(summary(frame))
+        return found
+    with figures.style():
+        drawn = _curves(match) if len(match.benchmarks) == 1 else across.heat(summary(frame))
+        around.say(drawn, headline(match, drawn))
+        figures.save(drawn, output)
+    return [*found, ".png", ".pdf"]
 
 
 def headline(match: Match, drawn: Figure) -> str:
