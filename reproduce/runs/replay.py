@@ -9,11 +9,11 @@ compared, within `TOLERANCE`.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
 import torch
 
 from reproduce.declare.experiment import Experiment
@@ -21,14 +21,9 @@ from reproduce.engine.scheduler import Run
 from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 TOLERANCE = {"float64": 1e-9, "float32": 0.01, "tf32": 0.02, "bfloat16": 0.02}
 """Largest deviation that counts as agreement, relative to the largest number of the metric or to 1: one point of
 accuracy in float32, where the deviations found on one machine (`results/<scale>/replay.csv`) are mostly below 1e-6."""
-
-Row = tuple[int, float, str, str, float]  # round, time, metric, key, value
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ def replay(
     scheduler.enough = enough
     finish(scheduler, lambda: None)
     ends = [last.get(id(run), run.state["round"]) for run in runs]
-    found = [_compare(run, _rows(stored, run), end) for run, end in zip(runs, ends, strict=True)]
+    found = [_compare(run, stored, end) for run, end in zip(runs, ends, strict=True)]
     deviation, where = max((d for deviations in found for d in deviations), default=(math.inf, "nothing to compare"))
     exact = all(run.env.split.dtype == torch.float64 for run in runs)
     tolerance = TOLERANCE["float64" if exact else precision]
@@ -92,51 +87,43 @@ def _recorded(run: Run) -> int:
     return int(run.state["round"]) - (not run.done and run.state["pending"])
 
 
-def _rows(stored: pd.DataFrame, run: Run) -> list[Row]:
-    """The rows of the results file that belong to `run`."""
-    mine = stored["seed"] == run.seed
-    for label, value in run.experiment.labels.items():
-        mine &= stored[label] == value
-    rows = stored.loc[mine, ["round", "time", "metric", "key", "value"]]
-    return list(rows.itertuples(index=False, name=None))
+NAMES = ["round", "metric", "key", "which"]
 
 
-def _compare(run: Run, stored: Iterable[Row], end: int) -> list[tuple[float, str]]:
+def _rows(rows: pd.DataFrame, end: int) -> pd.DataFrame:
+    """Rows up to round `end`, with `which` of several of one name each is."""
+    mine = rows[rows["round"] <= end].reset_index(drop=True)
+    return mine.assign(which=mine.groupby(NAMES[:-1]).cumcount())
+
+
+def _compare(run: Run, stored: pd.DataFrame, end: int) -> list[tuple[float, str]]:
     """(deviation, what) of every row up to round `end`; a row that only one side has deviates infinitely.
 
     Of the last round, the run may not have recorded everything yet.
     """
-    complete = math.inf if run.done or run.state["round"] > end else end
-    ours, theirs = (_numbered(row for row in rows if row[0] <= end) for rows in (run.state["history"], stored))
-    scale: dict[str, float] = defaultdict(lambda: 1.0)
-    for (_, metric, *_), (_, value) in theirs.items():
-        scale[metric] = max(scale[metric], abs(value) if math.isfinite(value) else 0.0)
-    found = []
-    for key in ours.keys() | {k for k in theirs if k[0] < complete}:
-        what = f"{key[1]}{f' of {key[2]}' if key[2] else ''} at round {key[0]}"
-        if key in ours and key in theirs:
-            (time, value), (then, stored_value) = ours[key], theirs[key]
-            late = _apart(time, then) > TOLERANCE["float64"] * max(1.0, abs(then))  # schedules are float64 in all runs
-            deviation = math.inf if late else _apart(value, stored_value) / scale[key[1]]
-            found.append((deviation, what))
-        else:
-            found.append((math.inf, f"{what}, {'not in the results file' if key in ours else 'not in the replay'}"))
-    return found
+    mine = stored["seed"] == run.seed
+    for label, value in run.experiment.labels.items():
+        mine &= stored[label] == value
+    columns = ["round", "time", "metric", "key", "value"]
+    theirs = _rows(stored.loc[mine, columns], end)
+    ours = _rows(pd.DataFrame(run.state["history"], columns=columns), end)
+    both = ours.merge(theirs, how="outer", on=NAMES, suffixes=("", "_stored"), indicator="where")
+    if not run.done and run.state["round"] <= end:
+        both = both[(both["where"] != "right_only") | (both["round"] < end)]
+    sizes = theirs["value"].abs().where(np.isfinite(theirs["value"])).groupby(theirs["metric"]).max()
+    scale = both["metric"].map(sizes).fillna(1.0).clip(lower=1.0)
+    # Schedules are float64 in all runs.
+    late = _apart(both["time"], both["time_stored"]) > TOLERANCE["float64"] * both["time_stored"].abs().clip(lower=1.0)
+    deviation = (_apart(both["value"], both["value_stored"]) / scale).mask(late | (both["where"] != "both"), math.inf)
+    lacking = {"left_only": ", not in the results file", "right_only": ", not in the replay", "both": ""}
+    what = [
+        f"{row['metric']}{' of ' * bool(row['key'])}{row['key']} at round {row['round']}{lacking[row['where']]}"
+        for row in both.to_dict("records")
+    ]
+    return list(zip(deviation, what, strict=True))
 
 
-def _numbered(rows: Iterable[Row]) -> dict[tuple[int, str, str, int], tuple[float, float]]:
-    """(round, metric, key, which of several) -> (time, value)."""
-    seen: Counter[tuple[int, str, str]] = Counter()
-    found = {}
-    for round, time, metric, key, value in rows:
-        name = (int(round), metric, key)
-        found[*name, seen[name]] = (time, value)
-        seen[name] += 1
-    return found
-
-
-def _apart(ours: float, theirs: float) -> float:
+def _apart(ours: pd.Series[float], theirs: pd.Series[float]) -> pd.Series[float]:
     """|ours - theirs|; two missing values are equal, one is infinitely far from a number."""
-    if ours == theirs or (math.isnan(ours) and math.isnan(theirs)):
-        return 0.0
-    return abs(ours - theirs) if math.isfinite(ours - theirs) else math.inf
+    distance = (ours - theirs).abs()
+    return distance.where(np.isfinite(distance), math.inf).mask((ours == theirs) | (ours.isna() & theirs.isna()), 0.0)
