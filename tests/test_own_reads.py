@@ -61,8 +61,8 @@ def value() -> float:
 
 
 def standing() -> results.Standing:
-    match = Match([], [find(ON, "smoke")], (0,), against=parse("reading:Reads"))
-    job = match.reported(match.entries[0])
+    match = Match([parse("reading:Reads")], [find(ON, "smoke")], (0,))
+    job = match.reported(match.entries[-1])
     assert job is not None
     return results.standing(job)
 

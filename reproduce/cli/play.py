@@ -2,14 +2,13 @@
 
 An algorithm is a name with options, "fedprox(mu=0.01)", or a class in a file of the working directory,
 "my_module:FedSlow(lr=0.1)". A benchmark is an alias (`play --list`), any declared panel (PAPER/PANEL), or a plain one
-on your own data (--data). Every algorithm is compared with the benchmark's FedAvg on the same seeds, at its learning
-rate unless one is given. What was trained before is not trained again.
+on your own data (--data). Every algorithm is compared with the benchmark's FedAvg (with the first algorithm of a panel
+that has none) on the same seeds, at its rate unless one is given. What was trained before is not trained again.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,8 +47,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--seeds", default="0-4", metavar="SEEDS", help="that are reported, such as 0-4 (default) or 0,2,7")
     add("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
-    against = "what the others are compared with (default: FedAvg, or the first algorithm of a panel that has none)"
-    add("--against", metavar="ALGORITHM", help=against)
     add(
         "--tune",
         action="store_true",
@@ -101,7 +98,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
     from reproduce.play.match import FACTORS, Match
-    from reproduce.play.specs import Spec, grid, parse, seeds
+    from reproduce.play.specs import Spec, grid, seeds
 
     if args.grid and not args.tune:
         raise UserError("--grid is of --tune: add it, or write a rate as an option, fedprox(lr=0.1)")
@@ -109,9 +106,8 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
         raise UserError("--own is for one benchmark: each has other algorithms")
     if args.own:
         specs = [*(Spec(label) for label in benchmarks[0].own), *specs]
-    against = parse(args.against) if args.against else None
     factors = grid(args.grid) if args.grid else FACTORS
-    return Match(specs, benchmarks, seeds(args.seeds), args.tune, against, args.all, factors, args.finished)
+    return Match(specs, benchmarks, seeds(args.seeds), args.tune, args.all, factors, args.finished)
 
 
 def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:
@@ -131,8 +127,6 @@ def _check_output(output: Path) -> None:
     """Raises UserError if something of a play cannot be written there."""
     if output.suffix in WRITTEN:
         raise UserError(f"-o {output}: give a name without an ending; {', '.join(WRITTEN)} are written")
-    if os.path.isdir(output):
-        raise UserError(f"-o {output} is a folder: name what is written into it, {output / 'mine'} say")
     files.check_writable(output)  # endings come after a device's name, too
     for ending in WRITTEN:
         files.check_writable(output.with_name(output.name + ending))

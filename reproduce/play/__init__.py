@@ -38,7 +38,6 @@ def play(
     scale: str = "reduced",
     seeds: Iterable[int] = range(5),
     tune: bool = False,
-    against: str = "",
     grid: Iterable[float] = FACTORS,
     **own: Any,
 ) -> pd.DataFrame:
@@ -51,7 +50,6 @@ def play(
     tune: first choose every algorithm's rate from a grid of equal size, by a tenth of the training data that no client
     has (`partitions.heldout`) and on seeds that are not reported.
     grid: what its own rate is multiplied with for that, in ascending order.
-    against: what the others are compared with on the same seeds; "": the benchmark's FedAvg.
     own: data, label, model, partition, clients, epochs in place of the benchmarks', by_client, as `owndata.benchmarks`
     takes them; with data and without `on`, the plain benchmark of `play.owndata`.
 
@@ -67,7 +65,6 @@ def play(
         benchmarks(places, scale, **own),
         tuple(seeds),
         tune,
-        against=parse(against) if against else None,
         factors=tuple(grid),
     )
     match.check()

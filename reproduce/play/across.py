@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from reproduce.play import scores
@@ -23,13 +24,11 @@ from reproduce.text import markdown as grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
 EDGE = "†"
 BORDERS = (-20.0, -10.0, -3.0, -1.0, 1.0, 3.0, 10.0, 20.0)
 """Of the colours, in points; of distances in percent of the reference's."""
-LIGHT = "#b0b0b0"
 SPELLED = {
     "os_original": "OS (original)", "scaffold_released": "SCAFFOLD (released)", "decay": "FedAvg, decaying rate",
     "fading": "FedAvg, fading rate",
@@ -130,24 +129,27 @@ def _entry(matrix: Matrix, cell: Cell) -> str:
 def heat(found: pd.DataFrame) -> Figure:
     """A box for each pair: the difference to the benchmark's reference and the rank; the reference itself has its mean.
 
-    Coloured by the difference where its interval excludes zero. Pairs that do not fit are hatched, with the number of
-    the reason; what diverged or failed is hatched crosswise.
+    Coloured by the difference where its interval excludes zero. Pairs that do not fit have the number of the reason.
     """
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import BoundaryNorm
+    from matplotlib.colors import BoundaryNorm, LinearSegmentedColormap
 
     matrix = Matrix(found)
-    colours = ScalarMappable(BoundaryNorm(BORDERS, len(BORDERS) - 1), diverging().resampled(len(BORDERS) - 1))
     fig, axes = figures.sheet(height=0.165 * len(matrix.algorithms) + 1.1)
     ax = axes[0, 0]
+    gains = np.full((len(matrix.algorithms), len(matrix.benchmarks) + 1), math.nan)
     for i, algorithm in enumerate(matrix.algorithms):
         for j, benchmark in enumerate(matrix.benchmarks):
-            cell = matrix.cells.get((algorithm, benchmark))
-            if cell is not None:
-                _box(ax, matrix, cell, (j, i), colours)
+            if cell := matrix.cells.get((algorithm, benchmark)):
+                if cell["state"] == "ok" and apart(cell):
+                    gains[i, j] = gained(cell)
+                ink = "white" if gains[i, j] > BORDERS[-2] else GREY if cell["state"] == "refused" else "black"
+                ax.text(j, i, _boxed(matrix, cell), ha="center", va="center", fontsize=6, color=ink)
         ax.text(len(matrix.benchmarks), i, matrix.ranks[i], ha="center", va="center", fontsize=6)
+    colours = LinearSegmentedColormap.from_list("worse to better", [VERMILLION, "#F2F2F2", BLUE])
+    norm = BoundaryNorm(BORDERS, colours.N)
+    image = ax.imshow(np.ma.masked_invalid(gains), norm=norm, cmap=colours, aspect="auto", interpolation="none")
     _frame(ax, matrix)
-    bar = fig.colorbar(colours, ax=ax, pad=0.01, aspect=30, ticks=BORDERS[1:-1])
+    bar = fig.colorbar(image, ax=ax, pad=0.01, aspect=30, ticks=BORDERS[1:-1])
     unit = {"accuracy": "points", "distance": "percent of its distance, above zero if nearer"}
     measured = " or ".join(unit[metric] for metric in dict.fromkeys(found["metric"]))
     label = f"better than the reference by, in {measured}"
@@ -156,32 +158,15 @@ def heat(found: pd.DataFrame) -> Figure:
     return fig
 
 
-def diverging() -> LinearSegmentedColormap:
-    """Vermillion, grey at zero, blue."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("worse to better", [VERMILLION, "#F2F2F2", BLUE])
-
-
-def _box(ax: Axes, matrix: Matrix, cell: Cell, at: tuple[int, int], colours: Any) -> None:
-    """One pair, at (column, row)."""
-    from matplotlib.patches import Rectangle
-
-    state, gain = cell["state"], math.nan
-    text = {"refused": matrix.number, "diverged": lambda _: "div."}.get(state, lambda _: state)(cell)
-    if state == "ok":
+def _boxed(matrix: Matrix, cell: Cell) -> str:
+    """What is said of one pair."""
+    if cell["state"] == "refused":
+        return matrix.number(cell)
+    text = cell["state"]
+    if text == "ok":
         reference = cell["algorithm"] == matrix.references[cell["benchmark"]]
-        name, sign = ("mean", "") if reference else ("difference", "+")
-        text, gain = _short(cell[name], cell["metric"], sign), gained(cell) if apart(cell) else gain
-    if state != "refused":
-        text += f" ({cell['place']:.0f}{EDGE * cell['edge']})"
-    hatch = {"refused": "/////", "diverged": "xxxxx", "failed": "xxxxx"}.get(state, "")
-    face = "white" if math.isnan(gain) else colours.to_rgba(gain)
-    look: dict[str, Any] = {"facecolor": face, "hatch": hatch, "edgecolor": LIGHT if hatch else "white"}
-    ax.add_patch(Rectangle((at[0] - 0.5, at[1] - 0.5), 1, 1, linewidth=0.5, **look))
-    behind = {"fc": "white", "ec": "none", "pad": 0.6} if hatch else None
-    ink = "white" if gain > BORDERS[-2] else GREY if state == "refused" else "black"
-    ax.text(*at, text, ha="center", va="center", fontsize=6, color=ink, bbox=behind, gid=state)
+        text = _short(*((cell["mean"], cell["metric"]) if reference else (cell["difference"], cell["metric"], "+")))
+    return f"{text} ({cell['place']:.0f}{EDGE * cell['edge']})"
 
 
 def gained(cell: Cell) -> float:
@@ -215,18 +200,16 @@ def printed(algorithm: str) -> str:
 
 def _frame(ax: Axes, matrix: Matrix) -> None:
     """Names around the boxes, and below them what the numbers in brackets mean."""
-    columns, rows = len(matrix.benchmarks), len(matrix.algorithms)
-    ax.set(xlim=(-0.5, columns + 0.5), ylim=(rows - 0.5, -0.5))
     heads = ["\n".join(textwrap.wrap(b, 11)) + f"\n({printed(matrix.references[b])})" for b in matrix.benchmarks]
-    ax.set_xticks(range(columns + 1), [*heads, "mean rank\n(benchmarks)"], fontsize=6.5)
-    ax.set_yticks(range(rows), map(printed, matrix.algorithms))
+    ax.set_xticks(range(len(heads) + 1), [*heads, "mean rank\n(benchmarks)"], fontsize=6.5)
+    ax.set_yticks(range(len(matrix.algorithms)), map(printed, matrix.algorithms))
     ax.xaxis.tick_top()
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     said = (
         "In the boxes: minus the reference, which is named above; its own mean; the rank in brackets, † if the best "
-        "rate is the first or the last of its grid. Coloured: the interval of the difference excludes zero. Hatched: "
-        "does not fit, for the reason that has this number in the table. Crossed, ranked last: diverged or failed."
+        "rate is the first or the last of its grid. Coloured: the interval of the difference excludes zero. Brackets "
+        "alone: does not fit, for the reason with that number in the table. Ranked last: diverged or failed."
     )
     ax.set_xlabel("\n".join(textwrap.wrap(said, 118)), fontsize=6.5, color=DARK)

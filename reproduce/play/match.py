@@ -64,8 +64,8 @@ class Entry:
 
 @dataclass
 class Match:
-    """Algorithms on benchmarks with the reported seeds; on each benchmark, `against` (default: its own FedAvg) comes
-    first, and all others are compared with it.
+    """Algorithms on benchmarks with the reported seeds; on each benchmark its reference comes first, and all others are
+    compared with it.
 
     factors: the grid. lenient: an algorithm that does not fit a benchmark is a line of the table, and no error.
     finished: results of older code are taken as they are, and nothing is trained.
@@ -76,7 +76,6 @@ class Match:
     benchmarks: Sequence[Benchmark]
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     tune: bool = False
-    against: Spec | None = None
     lenient: bool = False
     factors: tuple[float, ...] = FACTORS
     finished: bool = False
@@ -90,18 +89,14 @@ class Match:
         self.entries = [
             self._entry(benchmark, spec)
             for benchmark in self.benchmarks
-            for spec in dict.fromkeys([self.reference(benchmark), *self.specs])
+            for spec in dict.fromkeys([Spec(benchmark.reference), *self.specs])
         ]
-
-    def reference(self, benchmark: Benchmark) -> Spec:
-        """What the others are compared with."""
-        return self.against or Spec(benchmark.reference)
 
     def _entry(self, benchmark: Benchmark, spec: Spec) -> Entry:
         try:
             return Entry(benchmark, spec, benchmark.experiment(spec))
         except Refused as error:
-            if not self.lenient or spec == self.reference(benchmark):
+            if not self.lenient or spec == Spec(benchmark.reference):
                 raise
             return Entry(benchmark, spec, None, refused=error.reason)
 

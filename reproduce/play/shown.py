@@ -54,7 +54,7 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
     for benchmark in match.benchmarks:
         metric, unit = benchmark.metric
         head = ["algorithm", "rate", f"{metric}{f' ({unit})' * bool(unit)}", "95 % interval",
-                f"minus {match.reference(benchmark).text}", "95 % interval", *CLIENTS * (BY_CLIENT[0] in found),
+                f"minus {benchmark.reference}", "95 % interval", *CLIENTS * (BY_CLIENT[0] in found),
                 "rank", "state"]  # fmt: skip
         mine = [line[1:] for line in rows(found[found["benchmark"] == benchmark.name])]
         out += [
@@ -74,7 +74,7 @@ def notes(match: Match) -> list[str]:
         f"{metric}{f' ({unit})' * bool(unit)}" for metric, unit in (b.metric for b in match.benchmarks)
     )
     measured = " or ".join(metrics).capitalize()
-    references = " or ".join(dict.fromkeys(match.reference(b).text for b in match.benchmarks))
+    references = " or ".join(dict.fromkeys(b.reference for b in match.benchmarks))
     spread = "95 % t-intervals over seeds" if len(match.seeds) > 1 else "One seed has no interval"
     found = [
         f"{named_seeds(match.seeds).capitalize()}. {measured}: mean of a run's last evaluations (a tenth; of sessions, "
