@@ -14,7 +14,7 @@ NAME = "data"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", metavar="get", help="fetch the data set NAME")
+    parser.add_argument("action", nargs="?", choices=("get",), help="fetch the data set NAME")
     parser.add_argument("name", nargs="?", metavar="NAME", help="a data set, as the list shows it")
 
 
@@ -26,10 +26,6 @@ def run(args: argparse.Namespace) -> None:
 
     here = settings()
     wanted = tuple(SOURCES.values())
-    if args.action not in (None, "get"):
-        known = {source.name for source in wanted}
-        name = next((word for word in (args.name, args.action) if word in known), "NAME")
-        raise UserError(f"data {args.action}: `data get {name}` fetches a data set, `data` lists all")
     if args.action == "get":
         if args.name is None:
             raise UserError("name the data set to fetch: reproduce data get NAME")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from reproduce import cli
-from reproduce.errors import UserError
 from reproduce.text import fill, print_json, print_table
 
 NAME = "list"
@@ -22,7 +20,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce.papers import total
     from reproduce.runs import plan, results
-    from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
     found = []
@@ -35,10 +32,6 @@ def run(args: argparse.Namespace) -> None:
             made = "yes" if whole else "in part"
         counts = {"panels": len(panels), "runs": runs, "made": made}
         found.append({"id": a.id, "paper": a.paper, "kind": a.kind, "title": a.title, **counts})
-    try:
-        check_place()
-    except UserError as error:  # what there is can be listed everywhere
-        print(f"nothing counts as made here: {error}", file=sys.stderr)
     if args.json:
         print_json(found)
         return

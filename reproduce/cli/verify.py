@@ -114,10 +114,8 @@ def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> li
     if not mine:
         return []
     head = paint(f"{verdict}: {len(mine)}", COLOURS[verdict])
-    if verdict != "not run":
+    if verdict != "not run" or idle:
         return [head, *(line for v in mine for line in (entry(v) if whole else [short(v)])), ""]
-    if idle:
-        return [head, *(line for v in mine for line in (f"  {v.id}", fill(v.reason, "    "))), ""]
     reasons = Counter("no cells yet" if v.reason.startswith("no cells") else v.reason for v in mine)
     said = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
     return [head, fill(f'{said}{", ..." * (len(reasons) > 3)}; `--only "not run"` lists them', "  "), ""]

@@ -174,13 +174,9 @@ def refused(scale: str) -> list[str]:
     found = [(j.output, results.standing(j)) for j in plan.jobs(scale)]
     bad = [f"{path}: {standing.words}" for path, standing in found if standing.exists and not standing.usable]
     cells = [Path(plan.cells_file(scale, a.id)) for a in plan.select(None)]
-    return bad + [f"{path}: {why}" for path in cells if os.path.lexists(path) and (why := _odd(path))]
-
-
-def _odd(cells: Path) -> str:
-    """Why a file of cells is not used, or ""."""
-    try:
-        store.cells(cells)
-    except store.Unusable as error:
-        return str(error)
-    return ""
+    for path in filter(os.path.lexists, cells):
+        try:
+            store.cells(path)
+        except store.Unusable as error:
+            bad.append(f"{path}: {error}")
+    return bad

@@ -21,12 +21,8 @@ PACKAGE = Path(__file__).parent.parent
 
 def environment() -> dict[str, Any]:
     """Versions, commit, machine and time, for the provenance of a result."""
-    versions = {"python": sys.version.split()[0]}
-    for package in ("torch", "numpy", "pandas", "pyarrow"):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "absent"
+    versions = {package: metadata.version(package) for package in ("torch", "numpy", "pandas", "pyarrow")}
+    versions |= {"python": sys.version.split()[0]}
     return {"versions": versions, "git": commit(), "machine": machine(), "compiled": library.how(), "date": now()}
 
 

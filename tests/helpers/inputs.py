@@ -175,7 +175,7 @@ def arguments() -> Iterator[Bad]:
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
     yield Bad("no alias is at paper scale", ("play", "--list", "--scale", "paper"), "name a panel, --on PAPER/PANEL")
-    yield Bad("no `get`", ("data", "mnist"), "`data get mnist` fetches")
+    yield Bad("no `get`", ("data", "mnist"), "invalid choice: 'mnist'")
     yield Bad("an algorithm as a benchmark", ("play", "--on", "sessions", "fedprox"), "name it before --on")
     nothing_run = "nothing of paper was run here yet: `snakemake paper --cores 2`"
     yield Bad("no results at all", ("report", "--scale", "paper"), nothing_run)
