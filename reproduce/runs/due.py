@@ -82,12 +82,7 @@ def _gap(standing: results.Standing) -> bool:
 
 @cache
 def announce(scale: str, name: str, allowed: Budget) -> None:
-    """Print `announcement`, once."""
-    print(announcement(scale, name, allowed), end="", file=sys.stderr)
-
-
-def announcement(scale: str, name: str, allowed: Budget) -> str:
-    """One line for people: what will be trained for an artifact, how long that takes, what is left out; or ""."""
+    """Say on stderr, once, what will be trained for an artifact, how long that takes, what is left out, if anything."""
     due, left = training(scale, name, allowed)
     parts = []
     if due:
@@ -102,7 +97,8 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
     if able:
         most = max(costs.due(j).seconds for j in able) / 3600
         parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains the {len(able)} too" if parts else "")
-    return f"{name} at scale {scale} {'; '.join(filter(None, parts))}\n" if parts else ""
+    if parts:
+        print(f"{name} at scale {scale} {'; '.join(filter(None, parts))}", file=sys.stderr)
 
 
 def total(jobs: Iterable[Job]) -> str:

@@ -138,8 +138,6 @@ def _jobs(scale: str, paper: str, override: tuple[int, ...] | None) -> dict[str,
         for name, experiments in _split(scale, panel).items():
             if not _JOB_NAME.fullmatch(name):
                 raise UserError(f"job name '{name}' of {paper}: algorithms are named with a-z, 0-9, '_' and '-'")
-            if name in found:
-                raise UserError(f"two jobs of {paper} at scale {scale} have the name '{name}'")
             trained = {e.declaration for e in experiments}
             wanted = tuple(
                 reader

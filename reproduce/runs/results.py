@@ -1,7 +1,7 @@
 """What is there of a job: the runs that are declared today, each joined with what its results file has of it.
 
     current      same declaration, same code
-    confirmed    same declaration, older code, but a replay with today's code gave the same numbers (`replayed`)
+    confirmed    same declaration, older code, but a replay with today's code gave the same numbers (`replay_lines`)
     older        same declaration, older code, not replayed
     differs      same declaration, older code, and a replay with today's code gave other numbers
     reading      of a user's own code that read something besides its files, which may be another today
@@ -15,6 +15,8 @@ nobody asks for stay in their file and are not read. A file that is damaged has 
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +25,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import store
+from reproduce import files, store
 from reproduce.declare.experiment import Experiment, code, own_files, recorded
-from reproduce.runs import replayed
+from reproduce.errors import UserError
 from reproduce.settings import settings
 from reproduce.store import Stored
 from reproduce.text import counted
@@ -43,6 +45,11 @@ WORDS = {
     "missing": "missing",
 }
 """State -> how it is said; the last is the worst."""
+REPLAYED = (
+    *("job", "result", "code", "seeds", "asked", "rounds", "rows", "deviation", "where", "tolerance"),
+    *("agrees", "seconds", "processor", "instructions", "date"),
+)
+"""The columns of the record of replays, results/SCALE/replay.csv: one line a job, what was compared, did it agree?"""
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,7 @@ def standing(job: Job) -> Standing:
     """What is there of `job`; the answer changes with the file, the code and the replays."""
     own = any(own_files(e) for e in job.experiments)
     here = settings()
-    key = _stamp(Path(job.output)), _stamp(replayed.file(job.scale)), here.precision_asked
+    key = _stamp(Path(job.output)), _stamp(replay_file(job.scale)), here.precision_asked
     return (_standing.__wrapped__ if own else _standing)(job, *key)
 
 
@@ -137,7 +144,7 @@ def _standing(job: Job, stamp: tuple[int, int] | bool, replays: Any, precision: 
     by_name: Mapping[Any, Stored] = {run.name: run for run in runs}
     asked = [(e, seed) for e in job.experiments for seed in job.panel.seeds]
     joined = [_join(e, seed, by_name.get((*sorted(e.labels.items()), seed)), precision) for e, seed in asked]
-    line = replayed.lines(job.scale).get(f"{job.paper}/{job.name}", {})
+    line = replay_lines(job.scale).get(f"{job.paper}/{job.name}", {})
     return Standing(tuple(_compared(joined, line)), why, bool(stamp))
 
 
@@ -217,3 +224,35 @@ def tally(jobs: Iterable[Job]) -> str:
     dirty = sum(bool(run.stored and run.stored.training["git"].endswith("+")) for run in runs)
     text = counted(len(runs), "run")
     return f"{text}: {states}" + (f"; {dirty:,} of uncommitted code" if dirty else "") if runs else text
+
+
+# --- the record of replays --------------------------------------------------------------------------------------------
+
+
+def replay_file(scale: str) -> Path:
+    """The committed record of a scale."""
+    return Path(f"results/{scale}/replay.csv")
+
+
+def replay_lines(scale: str) -> dict[str, dict[str, str]]:
+    """Job ("fedacs/toy2d") -> its line; UserError for a file that is no record."""
+    path = replay_file(scale)
+    return _replay_lines(path, path.read_bytes()) if os.path.lexists(path) else {}
+
+
+@cache
+def _replay_lines(path: Path, content: bytes) -> dict[str, dict[str, str]]:
+    reader = csv.DictReader(content.decode(errors="replace").splitlines())
+    rows, known = [*reader], tuple(reader.fieldnames or ()) == REPLAYED
+    if known and all(len(row) == len(REPLAYED) and row["agrees"] in ("yes", "no") for row in rows):
+        return {row["job"]: row for row in rows}
+    raise UserError(f"{path}: not a record of replays; restore it, or delete it and replay again")
+
+
+def add_replay(scale: str, line: Mapping[str, str]) -> None:
+    """Put the line of a job into the record, in the place of its older one; what `replay_lines` raises."""
+    found, text = {**replay_lines(scale), line["job"]: line}, io.StringIO()
+    writer = csv.DictWriter(text, REPLAYED, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found[job] for job in sorted(found))
+    files.write_text(replay_file(scale), text.getvalue())
