@@ -307,7 +307,7 @@ def test_the_cost_counts_what_is_reported_at_the_rate_that_wins(
     asked().train()
     assert capsys.readouterr().err == ""
     whole = asked()
-    whole.take()
+    whole.train()
     (entry,) = whole.entries
     assert [j.name for j in whole.grid(entry)] == [j.name for j in asked().grid(asked().entries[0])]
 

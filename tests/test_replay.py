@@ -16,7 +16,7 @@ from runs import run
 from reproduce.__main__ import main
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
-from reproduce.runs import plan, replayed, results
+from reproduce.runs import plan, results
 from reproduce.runs.job import frame
 from reproduce.runs.replay import replay
 
@@ -134,7 +134,7 @@ def test_the_command_confirms_records_skips_and_names(
     assert results.standing(job).state == "older"
     assert main(["replay", "--scale", "smoke", "fedagrac/fig1"]) == 0
     assert f"replayed 1; {runs} runs: {runs} confirmed" in capsys.readouterr().out
-    line = replayed.lines("smoke")["fedagrac/fig1"]
+    line = results.replay_lines("smoke")["fedagrac/fig1"]
     assert (line["agrees"], line["deviation"], line["tolerance"]) == ("yes", "0", "1e-09")
     assert int(line["rounds"]) == job.experiments[0].clock.rounds < 100, "all of them"
     assert line["processor"]
@@ -166,7 +166,7 @@ def test_sessions_are_followed_until_their_clients_are_back(
     assert main(["replay", "--scale", "smoke"]) == 0
     back = clock.returns * clock.rounds
     assert clock.returns == {"unseen-gaussian-n10": 3, "two-shard-gaussian-n10": 4}[name]
-    assert int(replayed.lines("smoke")[f"dynamic_init/{job.name}"]["rounds"]) == back + 2
+    assert int(results.replay_lines("smoke")[f"dynamic_init/{job.name}"]["rounds"]) == back + 2
     edit(job.output, factor=1.5, after=back, date="later")
     assert main(["replay", "--scale", "smoke"]) == 2
     assert results.standing(job).state == "differs"

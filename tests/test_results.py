@@ -18,7 +18,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment, Panel, canonical, code, recorded, same
 from reproduce.errors import UserError, say_once
 from reproduce.problem import Quadratic
-from reproduce.runs import due, plan, replayed, results
+from reproduce.runs import due, plan, results
 from reproduce.runs.plan import Job
 from reproduce.store import Stored
 from reproduce.systems import System
@@ -56,7 +56,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., res
 
 def line(of: Job, **changes: str) -> dict[str, str]:
     told = {"job": f"{of.paper}/{of.name}", "result": "then", "code": code(of.experiments), "agrees": "yes"}
-    return dict.fromkeys(replayed.COLUMNS, "") | told | {"asked": "2"} | changes
+    return dict.fromkeys(results.REPLAYED, "") | told | {"asked": "2"} | changes
 
 
 def test_current_and_of_older_code(stored: Callable[..., results.Standing]) -> None:
@@ -78,11 +78,11 @@ def test_a_replay_confirms_or_contradicts_for_its_code_and_its_result_only(
         ({"result": "earlier"}, "older"),
         ({"job": "fedacs/other"}, "older"),
     ):
-        replayed.file("smoke").unlink(missing_ok=True)
-        replayed.add("smoke", line(job(), **changes))
+        results.replay_file("smoke").unlink(missing_ok=True)
+        results.add_replay("smoke", line(job(), **changes))
         assert results.standing(job()).state == state
-    replayed.add("smoke", line(job()))
-    assert list(replayed.lines("smoke")) == ["fedacs/other", "fedacs/p"]
+    results.add_replay("smoke", line(job()))
+    assert list(results.replay_lines("smoke")) == ["fedacs/other", "fedacs/p"]
     assert results.standing(job()).holds
 
 
@@ -91,9 +91,9 @@ def test_a_replay_counts_for_what_was_there_when_it_was_made(stored: Callable[..
     first, more = job(), job(experiment(), experiment(0.2, Scaffold))
     old, late = runs(first, (0, 1), "0" * 16, date="1"), runs(first, (2,), "0" * 16, date="2")
     stored(first, [*old, *late])
-    replayed.add("smoke", line(first, result="1"))
+    results.add_replay("smoke", line(first, result="1"))
     assert [run.state for run in results.standing(first).runs] == ["confirmed", "confirmed", "older"]
-    replayed.add("smoke", line(first, result="2"))
+    results.add_replay("smoke", line(first, result="2"))
     assert results.standing(first).state == "confirmed"
     assert code(more.experiments) != code(first.experiments)
     assert Counter(run.state for run in results.standing(more).runs) == {"confirmed": 3, "missing": 3}
@@ -161,8 +161,8 @@ def test_another_precision_is_not_used_if_one_is_asked_for(
 
 def test_a_damaged_record_of_replays_is_refused(stored: Callable[..., results.Standing]) -> None:
     stored(job(), runs(job(), source=""))
-    odd = f"{','.join(replayed.COLUMNS)}\n{','.join(line(job(), agrees='maybe').values())}\n"
-    file = replayed.file("smoke")
+    odd = f"{','.join(results.REPLAYED)}\n{','.join(line(job(), agrees='maybe').values())}\n"
+    file = results.replay_file("smoke")
     for data in (b"", b"job,result\nfedacs/p,then\n", odd.encode()):
         file.write_bytes(data)
         with pytest.raises(UserError, match=r"results/smoke/replay.csv: not a record of replays"):

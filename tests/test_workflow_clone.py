@@ -68,11 +68,11 @@ def test_results_of_older_code_are_trained_again_in_a_clone_too_and_said_so(both
 def test_a_replay_that_agrees_means_nothing_to_do(both: Path) -> None:
     copy = clone(both)
     change_code(copy)
-    ask = "from reproduce.runs import plan, replayed; from reproduce.declare.experiment import code\n"
+    ask = "from reproduce.runs import plan, results; from reproduce.declare.experiment import code\n"
     for name in ("own", "shared"):
         ask += f"job = plan.job('smoke', 'fedacs', '{name}')\n"
-        ask += "line = dict.fromkeys(replayed.COLUMNS, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
-        ask += "replayed.add('smoke', line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)})\n"
+        ask += "line = dict.fromkeys(results.REPLAYED, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
+        ask += "results.add_replay('smoke', line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)})\n"
     subprocess.run([sys.executable, "-c", ask], cwd=copy, env=miniature.environment(copy), check=True)
     assert "Nothing to be done" in text(snakemake(copy, *BOTH, "-n"))
 

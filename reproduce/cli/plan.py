@@ -1,7 +1,7 @@
 """Show what the tables and figures of a scale cost, what their results are worth and what cannot run here.
 
 A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
-count with each, and once in the total. Below, the claims that their seeds could never decide, whatever the runs say.
+count with each, and once in the total.
 
 Times are estimates for one core of this machine: those of similar committed runs, times what a small computation takes
 here of what it took there; the last line has that factor. Where runs may end at a target they are bounds (≤). A

@@ -79,19 +79,14 @@ def run(args: argparse.Namespace) -> None:
     own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
     own |= {"epochs": args.epochs, "by_client": args.by_client}
     places = args.on or ([] if any(own.values()) else aliases)
-    if not places and not any(own.values()):
-        raise UserError(
-            f"no alias is at {scale} scale: name a panel, --on PAPER/PANEL, of which `plan --jobs --scale {scale}` has "
-            "the jobs, or use --scale reduced"
-        )
     benchmarks = chosen(places, scale, **own, label=args.label)
     if args.list:
         _list(benchmarks)
     else:
-        if not (specs or args.own) or not (args.on or args.all or args.data):
+        if not (specs or args.own) or not benchmarks or not (args.on or args.all or args.data):
             raise UserError(
-                "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them), or bring "
-                "your own, --data FOLDER"
+                "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them; there is "
+                "no alias at paper scale), or bring your own, --data FOLDER"
             )
         _played(_match(args, specs, benchmarks), args, [b.substitute for b in benchmarks] if any(own.values()) else [])
 

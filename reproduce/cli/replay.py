@@ -42,19 +42,19 @@ def run(args: argparse.Namespace) -> None:
 
     from reproduce import files
     from reproduce.errors import UserError
-    from reproduce.runs import plan, replayed, results
+    from reproduce.runs import plan, results
     from reproduce.settings import check_place
 
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
-    files.check_writable(replayed.file(args.scale))
+    files.check_writable(results.replay_file(args.scale))
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
     todo, failed = [j for j in found if pending(j)], []
     with tqdm(todo, unit="job", disable=not todo or None) as bar:
         for job in bar:
             bar.set_postfix_str(f"{job.paper}/{job.name}")
             try:
-                replayed.add(args.scale, replay(job))
+                results.add_replay(args.scale, replay(job))
             except UserError as error:
                 failed.append(f"{job.paper}/{job.name}: {error}")
     print(f"replayed {len(todo) - len(failed)}; {results.tally(found)}")

@@ -23,7 +23,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--docs", action="store_true", help="write docs/papers and the numbers in README.md")
     form.add_argument("--crate", action="store_true", help="write ro-crate-metadata.json: a Workflow Run RO-Crate")
-    form.add_argument("--check", action="store_true", help="write nothing; fail if a document is not up to date")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -32,32 +31,29 @@ def run(args: argparse.Namespace) -> None:
 
     scale = plan.check_scale(args.scale)
     check_place()
-    if args.docs or args.check:
-        write_documents(args.check)
+    if args.docs:
+        write_documents()
     elif args.crate:
         write_crate()
     else:
         write_page(scale)
 
 
-def write_documents(check: bool) -> None:
+def write_documents() -> None:
     from reproduce.files import write, write_text
     from reproduce.pages import agreement, documents
     from reproduce.report.figures import style
 
     found, failed = documents.documents()
     stale = [file for file, text in found.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
-    if check and stale:
-        failed.append(f"not up to date: {', '.join(map(str, stale))}; run `reproduce report --docs`")
-    for file in [] if check else stale:
+    for file in stale:
         write_text(file, found[file])
         print(f"Written: {file}")
     if failed:
         raise UserError("; ".join(failed))
-    if not check:
-        with style():
-            figure = agreement.figure("paper")
-            write(agreement.PICTURE, lambda file: figure.savefig(file, format="png"))
+    with style():
+        figure = agreement.figure("paper")
+        write(agreement.PICTURE, lambda file: figure.savefig(file, format="png"))
     if not stale:
         print("up to date")
 

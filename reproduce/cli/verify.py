@@ -16,7 +16,6 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce import cli
@@ -54,8 +53,6 @@ def run(args: argparse.Namespace) -> None:
     if args.expected or args.update:
         compare(scale, args.update)
         return
-    if not Path("results", scale).is_dir():
-        print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
     from reproduce.verdicts.claims import claims_files
     from reproduce.verdicts.scoreboard import claims, headline, scoreboard, to_json
 
@@ -135,11 +132,10 @@ def not_asked(board: Iterable[Verdict]) -> list[str]:
     """The claims that are not asked at this scale, and why."""
     from reproduce.verdicts.scoreboard import claims
 
-    mine = [v for v in claims(board) if v.unasked]
-    many = Counter(v.reason for v in mine)
-    said = [f"{v.id}: {v.reason}" for v in mine if many[v.reason] < 9]
-    said += [f"{count} {reason}" for reason, count in many.items() if count >= 9]
-    return [paint(f"not asked: {len(mine)}", "grey"), *(fill(line, "  ") for line in said), ""] if mine else []
+    if not (mine := Counter(v.reason for v in claims(board) if v.unasked)):
+        return []
+    said = [fill(f"{count}: {reason}", "  ") for reason, count in mine.most_common()]
+    return [paint(f"not asked: {mine.total()}", "grey"), *said, ""]
 
 
 def short(v: Verdict) -> str:

@@ -280,11 +280,6 @@ class Match:
         curves = [scores.curves(j, benchmark).assign(algorithm=e.spec.text) for e, j in found if j is not None]
         return pd.concat(curves, ignore_index=True)
 
-    @property
-    def drawable(self) -> bool:
-        """Is there a result to draw?"""
-        return any(self.reported(e) is not None for e in self.entries)
-
 
 def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
     """The job of an experiment, which the record of replays knows by this name."""

@@ -110,7 +110,7 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
     named, found = output.with_name, [".md", ".csv"]
     files.write_text(named(output.name + ".md"), markdown(match, frame))
     files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
-    if not match.drawable:
+    if not any(match.reported(e) for e in match.entries):
         return found
     with figures.style():
         drawn = _curves(match) if len(match.benchmarks) == 1 else across.heat(summary(frame))

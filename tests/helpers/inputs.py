@@ -174,7 +174,7 @@ def arguments() -> Iterator[Bad]:
         ("verify", "--scale", "smoke", "--jsn"),
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
-    yield Bad("no alias is at paper scale", ("play", "--list", "--scale", "paper"), "name a panel, --on PAPER/PANEL")
+    yield Bad("no alias is at paper scale", ("play", "--all", "--scale", "paper"), "name an algorithm and a benchmark")
     yield Bad("no `get`", ("data", "mnist"), "invalid choice: 'mnist'")
     yield Bad("an algorithm as a benchmark", ("play", "--on", "sessions", "fedprox"), "name it before --on")
     nothing_run = "nothing of paper was run here yet: `snakemake paper --cores 2`"
