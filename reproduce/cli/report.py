@@ -4,7 +4,7 @@ The page is one file with the figures inside it, to open, to mail or to print; t
 are named with the command that makes them. `make docs` puts the pages of all scales beside the documents.
 
 `--docs` writes what the repository says of the results in place of a page: docs/papers, the numbers in README.md, and
-figures/paper/agreement.png. `--crate` writes where all committed results come from, for machines: an RO-Crate.
+figures/paper/agreement.png.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ NAME = "report"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     cli.scale(parser)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--docs", action="store_true", help="write docs/papers and the numbers in README.md")
-    form.add_argument("--crate", action="store_true", help="write ro-crate-metadata.json: a Workflow Run RO-Crate")
+    parser.add_argument("--docs", action="store_true", help="write docs/papers and the numbers in README.md")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -33,8 +31,6 @@ def run(args: argparse.Namespace) -> None:
     check_place()
     if args.docs:
         write_documents()
-    elif args.crate:
-        write_crate()
     else:
         write_page(scale)
 
@@ -56,16 +52,6 @@ def write_documents() -> None:
         write(agreement.PICTURE, lambda file: figure.savefig(file, format="png"))
     if not stale:
         print("up to date")
-
-
-def write_crate() -> None:
-    import json
-
-    from reproduce import files
-    from reproduce.pages.crate import FILE, crate
-
-    files.write_text(FILE, json.dumps(crate(), indent=1, ensure_ascii=False) + "\n")
-    print(f"Written: {FILE}")
 
 
 def write_page(scale: str) -> None:
