@@ -1,23 +1,16 @@
-"""HTML: our Markdown, whose tables name their lines and columns for screen readers; a claim's number as a drawing."""
+"""Our Markdown as HTML, whose tables name their lines and columns for screen readers."""
 
 from __future__ import annotations
 
 import html
-import math
 import re
-from collections.abc import Callable
 
 from markdown_it import MarkdownIt
 
-from reproduce.verdicts import words
-from reproduce.verdicts.verdict import Measured
-
-MANY = 10
-"""More columns than this are set smaller in print."""
 PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 RIGHT = ' style="text-align:right"'
-HEADING = re.compile(rf"<tr>\n(?:<td(?:{RIGHT})?>(?:<strong>.+</strong>)?</td>\n)+</tr>\n")
-"""A lower line of headings: all that it says is bold."""
+NAMES = re.compile(rf"<tr>\n((?:<td>.*</td>\n)+)(?=<td{RIGHT})|<tr>\n<td>.*</td>\n")
+"""Cells that name a line: those to the left before numbers to the right; the first where all are to the left."""
 
 
 def to_html(text: str, name: str = "Table") -> str:
@@ -26,86 +19,7 @@ def to_html(text: str, name: str = "Table") -> str:
     made = re.sub(r"(</?h)(\d)", lambda h: f"{h[1]}{int(h[2]) + 1}", PARSER.render(text))
     made = made.replace("&lt;br&gt;", "<br>").replace(' style="text-align:left"', "")
     made = re.sub(r"&lt;!--tint (\d)--&gt;", r'<i class="tint\1"></i>', made)
-    return re.sub(r"<table>.*?</table>", lambda table: _framed(table[0], name), made, flags=re.DOTALL)
-
-
-def _framed(table: str, name: str) -> str:
-    head, _, body = table.partition("</thead>\n<tbody>\n")
-    while lower := HEADING.match(body):
-        heads = re.sub(r"<td([^>]*)><strong>(.+)</strong></td>", r"<th\1>\2</th>", lower[0])
-        head, body = head + heads, body[lower.end() :]
-    many = " many" * (head.partition("</tr>")[0].count("</th>") > MANY)
-    # Empty places beside a heading belong to it.
-    spans = r"<th([^>]*)>(.+)</th>((?:\n<th[^>]*></th>)+)"
-    head = re.sub(spans, lambda h: f'<th{h[1]} colspan="{h[3].count("</th>") + 1}">{h[2]}</th>', head)
-    head = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", head)
-    head = re.sub(r"<th(?=[ >])", '<th scope="col"', head)
-    # Those to the left before numbers to the right name a line; the first one does where all are to the left.
-    body = re.sub(rf"<tr>\n((?:<td>.*</td>\n)+)(?=<td{RIGHT})|<tr>\n<td>.*</td>\n", lambda row: _header(row[0]), body)
-    text = f"{head}</thead>\n<tbody>\n{body}".replace(RIGHT, ' class="n"')
-    return f'<div class="wide{many}" role="group" aria-label="{html.escape(name)}" tabindex="0">{text}</div>'
-
-
-def _header(cells: str) -> str:
-    """Cells that say something as headers of their line."""
-    return re.sub(r"<td>(.+)</td>", r'<th scope="row">\1</th>', cells)
-
-
-# --- the drawing ---
-
-WIDTH, HEIGHT, MARGIN, MIDDLE = 260, 46, 8, 15
-
-
-def forest(m: Measured, printed: Measured | None = None) -> str:
-    """An SVG: the demanded region is tinted, its ends are lines, the interval is a bar; the paper's number is open.
-
-    The axis is logarithmic for ratios; what is unbounded ends in an arrow. `printed` is drawn if it is the same kind of
-    number. Colours come from the page, by class.
-    """
-    theirs = printed if printed and (printed.what, printed.unit) == (m.what, m.unit) else None
-    x = _axis(m, theirs)
-    low, high = x(m.region[0]), x(m.region[1])
-    parts = [f'<rect class="zone" x="{low:.1f}" y="3" width="{max(high - low, 1):.1f}" height="24"/>']
-    parts += [_line("bound", x(e), x(e), 3, 27) for e in _ends(m)]
-    if m.low is not None and m.high is not None and m.low != m.high:
-        parts += [_line("ci", x(m.low), x(m.high), MIDDLE, MIDDLE), _stop(x(m.low), m.low), _stop(x(m.high), m.high)]
-    if theirs:
-        parts.append(f'<circle class="theirs" cx="{x(theirs.value):.1f}" cy="{MIDDLE}" r="4.5"/>')
-    parts.append(f'<circle class="ours" cx="{x(m.value):.1f}" cy="{MIDDLE}" r="3.5"/>')
-    for end in _ends(m)[:2]:
-        anchor = "start" if x(end) < 40 else "end" if x(end) > WIDTH - 40 else "middle"
-        parts.append(f'<text x="{x(end):.1f}" y="41" text-anchor="{anchor}">{html.escape(words.number(end))}</text>')
-    said = f"Ours: {words.measured(m)}; required: {words.required(m) or 'no bound'}"
-    said += f"; paper: {words.amount(theirs.value, theirs.unit, theirs.what)}" if theirs else ""
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
-
-
-def _axis(m: Measured, printed: Measured | None) -> Callable[[float], float]:
-    """From a number to a place on the drawing; numbers beyond the ends are put at the ends."""
-    log = m.what == "ratio" and m.value > 0
-
-    def scaled(value: float) -> float:
-        return value if not log else math.log(value) if value > 0 else -math.inf
-
-    shown = [m.value, m.low, m.high, *_ends(m), printed.value if printed else None]
-    finite = [s for v in shown if v is not None and math.isfinite(s := scaled(v))] or [0.0]
-    pad = 0.12 * (max(finite) - min(finite)) or 0.5 * max(abs(finite[0]), 1e-9)
-    low, high = min(finite) - pad, max(finite) + pad
-    return lambda value: MARGIN + (WIDTH - 2 * MARGIN) * (min(max(scaled(value), low), high) - low) / (high - low)
-
-
-def _ends(m: Measured) -> list[float]:
-    """The bounds of the region that are numbers, each once."""
-    zero = m.what == "ratio" and m.region[0] == 0
-    return list(dict.fromkeys(e for e in m.region if math.isfinite(e) and not (zero and e == 0)))
-
-
-def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> str:
-    return f'<line class="{kind}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1}" y2="{y2}"/>'
-
-
-def _stop(x: float, end: float) -> str:
-    if math.isfinite(end):
-        return _line("ci", x, x, MIDDLE - 4, MIDDLE + 4)
-    tip = x + math.copysign(5, -end)
-    return f'<path class="ci" d="M{tip:.1f} {MIDDLE - 4} L{x:.1f} {MIDDLE} L{tip:.1f} {MIDDLE + 4}"/>'
+    made = re.sub(r"<th(?=[ >])", '<th scope="col"', re.sub(r"<th[^>]*></th>", "<td></td>", made))
+    made = NAMES.sub(lambda cells: re.sub(r"<td>(.+)</td>", r'<th scope="row">\1</th>', cells[0]), made)
+    frame = f'<div class="wide" role="group" aria-label="{html.escape(name)}" tabindex="0"><table>'
+    return made.replace(RIGHT, ' class="n"').replace("<table>", frame).replace("</table>", "</table></div>")

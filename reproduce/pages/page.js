@@ -83,7 +83,7 @@ function sort(table, column, button) {
 }
 for (const table of document.querySelectorAll(".wide table")) {
   const heads = table.tHead?.rows.length === 1 && table.tBodies.length ? [...table.tHead.rows[0].cells] : [];
-  if (heads.some(head => head.colSpan > 1)) continue;
+  if (heads.some(head => !head.textContent)) continue;
   heads.forEach((head, column) => {
     const button = document.createElement("button");
     button.append(...head.childNodes);

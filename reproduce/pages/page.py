@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages.agreement import PICTURE
-from reproduce.pages.html import forest, to_html
+from reproduce.pages.html import to_html
 from reproduce.pages.short import About, Short, about, short
 from reproduce.papers import Coverage, coverage
 from reproduce.report.histories import one_split
@@ -60,11 +59,7 @@ class Judged:
     def key(self) -> str:
         return "claim-" + re.sub(r"[^a-zA-Z0-9]+", "-", self.verdict.id)
 
-    @cached_property
-    def plot(self) -> str:
-        return forest(self.verdict.measured, self.verdict.printed) if self.verdict.measured else ""
-
-    @cached_property
+    @property
     def numbers(self) -> dict[str, str]:
         """Ours, what is required, the paper's number."""
         v, m = self.verdict, self.verdict.measured
@@ -75,7 +70,7 @@ class Judged:
     def why(self) -> list[str]:
         """The reason, what it is beside the print, a note."""
         v, reason = self.verdict, self.verdict.reason
-        if self.plot and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
+        if v.measured and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
             reason = reason.rpartition("; ")[0]
         evidence = words.named("; ".join(filter(None, [words.basis(v), reason])), v.names)
         return [s for s in (evidence, "; ".join(words.beside_print(v)), words.named(v.note, v.names)) if s]
