@@ -186,12 +186,6 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     )
 
 
-@pytest.mark.usefixtures("_few_artifacts")
-def test_a_claim_about_nothing_is_not_lost() -> None:
-    with pytest.raises(ValueError, match="artifacts that are not there: fedacs/fig9"):
-        page("smoke", [verdict("fig9", "not run")])
-
-
 def shown(png: Path) -> Image.Image:
     """The picture as it is on the page."""
     return Image.open(io.BytesIO(small(png))).convert("RGB")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import io
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reproduce import papers, store
+from reproduce import papers
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError
@@ -50,58 +49,29 @@ SHRUNK = 0.7
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A claim as it stands on the page."""
+class Item:
+    """An artifact on the page, with the verdicts on the claims about it.
 
-    verdict: Verdict
+    facts: (name, text) of its results; links: (text, path in the repository) of files that are there; command: that
+    makes it. cited, seeds, why: whether to cite its numbers (`citing`). image, caption: of a figure; table: HTML; none
+    of them before it is made.
+    """
 
-    @property
-    def key(self) -> str:
-        return "claim-" + re.sub(r"[^a-zA-Z0-9]+", "-", self.verdict.id)
-
-    @property
-    def numbers(self) -> dict[str, str]:
-        """Ours, what is required, the paper's number."""
-        v, m = self.verdict, self.verdict.measured
-        found = {"ours": words.deciding(m, v.names), "required": words.demanded(v)} if m else {}
-        return {**found, "paper": words.deciding(v.printed, v.names)} if v.printed else found
-
-    @property
-    def why(self) -> list[str]:
-        """The reason, what it is beside the print, a note."""
-        v, reason = self.verdict, self.verdict.reason
-        if v.measured and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
-            reason = reason.rpartition("; ")[0]
-        evidence = words.named("; ".join(filter(None, [words.basis(v), reason])), v.names)
-        return [s for s in (evidence, "; ".join(words.beside_print(v)), words.named(v.note, v.names)) if s]
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where an artifact comes from. facts: (name, text) each; links: (text, path in the repository) of files that are
-    there; command: in a shell. cited, seeds, why: whether to cite its numbers (`citing`)."""
-
+    artifact: Artifact
+    verdicts: tuple[Verdict, ...]
     facts: tuple[tuple[str, str], ...]
     links: tuple[tuple[str, str], ...]
     command: str
     cited: str
     seeds: str
     why: str
-
-
-@dataclass(frozen=True)
-class Item:
-    """An artifact on the page. target: what to make, if it is not made; refused: why what was made is not shown.
-    image, caption: of a figure; table: HTML."""
-
-    artifact: Artifact
-    claims: tuple[Judged, ...]
-    origin: Origin
-    target: str = ""
-    refused: str = ""
     image: str = ""
     table: str = ""
     caption: str = ""
+
+    @property
+    def made(self) -> bool:
+        return bool(self.image or self.table)
 
     @property
     def key(self) -> str:
@@ -112,12 +82,8 @@ class Item:
         return label(self.artifact)
 
     @property
-    def short(self) -> str:
-        return self.label.replace("Figure", "Fig.")
-
-    @property
     def count(self) -> Counter[str]:
-        return Counter(v.verdict for v in claims(c.verdict for c in self.claims))
+        return Counter(v.verdict for v in claims(self.verdicts))
 
 
 @dataclass(frozen=True)
@@ -137,7 +103,7 @@ class Paper:
     @property
     def cited(self) -> dict[str, list[Item]]:
         """Word of `CITED` -> the artifacts whose numbers are to be cited so."""
-        found = {word: [i for i in self.items if i.origin.cited == word and not i.target] for word in CITED}
+        found = {word: [i for i in self.items if i.cited == word and i.made] for word in CITED}
         return {word: items for word, items in found.items() if items}
 
 
@@ -149,21 +115,15 @@ def inlined(artifact: Artifact | None, png: Path) -> str:
 def contents(
     scale: str, verdicts: Sequence[Verdict], address: Callable[[Artifact, Path], str] = inlined
 ) -> list[Paper]:
-    """The papers of a scale. address: of a figure, by its PNG. ValueError if a claim is about an artifact that is not
-    there: none may be lost."""
+    """The papers of a scale. address: of a figure, by its PNG."""
     from tqdm import tqdm
 
-    by_artifact: dict[str, list[Verdict]] = {}
-    for v in verdicts:
-        by_artifact.setdefault(v.artifact, []).append(v)
     made = []
     for covered in coverage():
         paper = covered.paper
         own = tqdm(papers.artifacts(paper), paper, leave=False, disable=None)
-        items = tuple(item(a, scale, by_artifact.pop(a.id, []), address) for a in own)
+        items = tuple(item(a, scale, [v for v in verdicts if v.artifact == a.id], address) for a in own)
         made.append(Paper(paper, about(paper), in_short(paper, scale, verdicts), covered, items))
-    if by_artifact:
-        raise ValueError(f"claims about artifacts that are not there: {', '.join(by_artifact)}")
     return made
 
 
@@ -185,26 +145,19 @@ def across(scale: str) -> str:
     return to_html(read_text(file).partition("\n")[2], "Algorithms by benchmark") if file.is_file() else ""
 
 
-def item(
-    artifact: Artifact, scale: str, verdicts: Iterable[Verdict], address: Callable[[Artifact, Path], str] = inlined
-) -> Item:
-    """One artifact: its file if it is made, else how to make it."""
-    ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
-    judged, behind = tuple(map(Judged, ordered)), origin(artifact, scale)
+def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict], address: Callable[[Artifact, Path], str]) -> Item:
+    """One artifact: its file if it is made, and where it comes from."""
     first = Path(plan.outputs(scale, artifact.id)[0])
-    if not os.path.lexists(first):
-        return Item(artifact, judged, behind, target=str(first))
-    shown = first.with_suffix(".png" if artifact.draw else ".md")
-    try:
-        if not artifact.draw:
-            return Item(artifact, judged, behind, table=_table(shown, artifact))
-        caption = shown.with_suffix(".txt")
-        said = caption.read_text(encoding="utf-8").partition("\n")[0] if caption.is_file() else f"{artifact.title}."
-        return Item(artifact, judged, behind, image=address(artifact, shown), caption=said)
-    except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
-        why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
-        store.say(shown, why)
-        return Item(artifact, judged, behind, target=str(first), refused=f"{shown}: {why}")
+    shown: dict[str, str] = {}
+    if first.is_file() and artifact.draw:
+        caption = first.with_suffix(".txt")
+        said = read_text(caption).partition("\n")[0] if caption.is_file() else f"{artifact.title}."
+        shown = {"image": address(artifact, first.with_suffix(".png")), "caption": said}
+    elif first.is_file():  # without its title, which is the heading on the page already
+        shown = {"table": to_html(read_text(first.with_suffix(".md")).partition("\n")[2], label(artifact))}
+    ordered = tuple(sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict)))
+    facts, links = tuple(_facts(artifact, scale)), tuple(_links(artifact, scale))
+    return Item(artifact, ordered, facts, links, f"snakemake {first} --cores 2", *citing(artifact, scale), **shown)
 
 
 def small(file: Path) -> bytes:
@@ -217,16 +170,6 @@ def small(file: Path) -> bytes:
     packed = io.BytesIO()
     shrunk.save(packed, "WEBP", method=6, quality=83)  # at 80 faint bands turn grey
     return packed.getvalue()
-
-
-def _table(file: Path, artifact: Artifact) -> str:
-    """A rendered table without its title, which is the heading on the page already. OSError or ValueError if it is
-    none."""
-    _, _, below = read_text(file).partition("\n")
-    made = to_html(below, label(artifact))
-    if "<table" not in made:
-        raise ValueError("there is no table in it")
-    return made
 
 
 def label(artifact: Artifact) -> str:
@@ -250,7 +193,7 @@ def page(
     total = Counter(v.verdict for v in claims(verdicts))
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     like = {seen: word for word, seen in ON_STAND_IN.items()}
-    environment.filters["inline"] = _inline
+    environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why}
     environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
     return environment.get_template("page.html").render(
         scale=scale,
@@ -260,7 +203,7 @@ def page(
         check=CHECK,
         results=results.tally(plan.jobs(scale)),
         headline=headline(scale, verdicts),
-        refused=[*due.refused(scale), *(i.refused for paper in shown for i in paper.items if i.refused)],
+        refused=due.refused(scale),
         grounds=by_ground(verdicts),
         verdicts=[word for word in VERDICTS if total[word] or word == VERDICTS[-1]],
         signs=SIGNS,
@@ -273,13 +216,29 @@ def page(
     )
 
 
+# --- a claim ----------------------------------------------------------------------------------------------------------
+
+
+def key(v: Verdict) -> str:
+    return "claim-" + re.sub(r"[^a-zA-Z0-9]+", "-", v.id)
+
+
+def numbers(v: Verdict) -> dict[str, str]:
+    """Ours, what is required, the paper's number."""
+    found = {"ours": words.deciding(v.measured, v.names), "required": words.demanded(v)} if v.measured else {}
+    return {**found, "paper": words.deciding(v.printed, v.names)} if v.printed else found
+
+
+def why(v: Verdict) -> list[str]:
+    """The reason, what it is beside the print, a note."""
+    reason = v.reason
+    if v.measured and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
+        reason = reason.rpartition("; ")[0]
+    evidence = words.named("; ".join(filter(None, [words.basis(v), reason])), v.names)
+    return [s for s in (evidence, "; ".join(words.beside_print(v)), words.named(v.note, v.names)) if s]
+
+
 # --- where an artifact comes from -------------------------------------------------------------------------------------
-
-
-def origin(artifact: Artifact, scale: str) -> Origin:
-    """Of an artifact as it is made at a scale."""
-    command = f"snakemake {plan.outputs(scale, artifact.id)[0]} --cores 2"
-    return Origin(tuple(_facts(artifact, scale)), tuple(_links(artifact, scale)), command, *citing(artifact, scale))
 
 
 def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
