@@ -83,19 +83,13 @@ def of(paper: str, table: str, rows: pd.DataFrame) -> pd.DataFrame:
         }
     )
     found = found[found["unit"].notna() & printed.notna()]
-    # Two lower bounds say nothing of each other, and no more does one that is below the other's number.
-    silent = (found["bound"] & (found["printed_bound"] | (ours <= printed))) | (
-        found["printed_bound"] & (ours >= printed)
-    )
-    return compared(found.assign(ours=ours.mask(silent)))
-
-
-def compared(found: pd.DataFrame) -> pd.DataFrame:
-    """With `distance` and `agrees`. A lower bound that contradicts the other number does not agree."""
-    gap = (found["ours"] - found["printed"]).abs()
-    near = gap.le(POINTS).where(found["unit"] == "%", gap.le(SHARE * found["printed"]))
-    bound = found["bound"] | found["printed_bound"]
-    return found.assign(distance=gap.where(found["unit"] == "%", gap / found["printed"]), agrees=near & ~bound)
+    bound, other, percent = found["bound"], found["printed_bound"], found["unit"] == "%"
+    # Two lower bounds say nothing of each other, and no more does one that is below the other's number. One that
+    # contradicts it does not agree.
+    ours = ours.mask((bound & (other | (ours <= printed))) | (other & (ours >= printed)))
+    gap = (ours - printed).abs()
+    near = gap.le(POINTS).where(percent, gap.le(SHARE * printed)) & ~(bound | other)
+    return found.assign(ours=ours, distance=gap.where(percent, gap / printed), agrees=near)
 
 
 DRAWS = 1000
@@ -143,34 +137,28 @@ HEAD = (
 )
 
 
-APART = ("dynamic_init", ("table3", "table5"), ", Tables 3 and 5")
-"""Tables that have a line of their own where the others of their paper share one: nearly all of their numbers agree."""
+def apart(paper: str, table: str) -> str:
+    """The name of the tables that have a line of their own where others of their paper share one: nearly all of their
+    numbers agree."""
+    return ", Tables 3 and 5" if paper == "dynamic_init" and table in ("table3", "table5") else ""
 
 
 def counts(scale: str, tables: Path = Path("tables"), papers: bool = False) -> list[list[str]]:
     """The lines of the table under `HEAD`, one for each table that a paper prints; papers: one for each paper instead.
 
     At other scales than the paper's the numbers are of other data or lengths: there only leads are compared."""
-    found = numbers(scale, tables)
-    names: dict[str, list[tuple[str, str]]] = {}
-    for paper, table in _printed():
-        apart = APART[2] if paper == APART[0] and table in APART[1] else ""
-        names.setdefault(f"{paper}{apart}" if papers else f"{paper}/{table}", []).append((paper, table))
+    found, printed, lines = numbers(scale, tables), _printed(), dict[str, list[tuple[str, str]]]()
+    for paper, table in printed:
+        lines.setdefault(paper + (apart(paper, table) if papers else f"/{table}"), []).append((paper, table))
     of = found.set_index(["paper", "table"]).index
     return [
-        _line(name, found[of.isin(whole)], sum(_printed()[key] for key in whole), scale)
-        for name, whole in names.items()
+        _line(name, found[of.isin(keys)], sum(map(printed.__getitem__, keys)), scale) for name, keys in lines.items()
     ]
 
 
-@cache
 def _printed() -> dict[tuple[str, str], int]:
     """(paper, table) -> how many results it prints."""
-    files = [
-        (paper, file)
-        for paper in PAPERS
-        for file in sorted((Path(home.__path__[0], paper, "reported")).glob("table*.csv"))
-    ]
+    files = [(paper, f) for paper in PAPERS for f in sorted(Path(home.__path__[0], paper).glob("reported/table*.csv"))]
     sizes = {(paper, f.stem): int(pd.read_csv(f)["metric"].isin(list(UNITS)).sum()) for paper, f in files}
     return {key: size for key, size in sizes.items() if size}
 
@@ -210,53 +198,48 @@ def figure(scale: str) -> Figure:
     """Ours over printed, a panel for each paper and unit; the grey band is what counts as agreement."""
     found = numbers(scale)
     found = found[found["ours"].notna()]
-    apart = ((found["paper"] == APART[0]) & found["table"].isin(APART[1])).rename("apart")
-    panels: list[tuple[Any, pd.DataFrame]] = [*found.groupby(["paper", apart, "unit"])]
-    panels.sort(key=lambda panel: (PAPERS.index(panel[0][0]), *panel[0][1:]))
+    others = [apart(*key) for key in zip(found["paper"], found["table"], strict=True)]
+    panels: list[tuple[Any, pd.DataFrame]] = [
+        *found.groupby([pd.Categorical(found["paper"], PAPERS), pd.Series(others, found.index), "unit"], observed=True)
+    ]
     columns = min(4, len(panels))
     with style():
         fig, axes = sheet(-(-len(panels) // columns), columns, height=2.1)
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
-        for ax, ((paper, others, unit), mine) in zip(axes.flat, panels, strict=False):
+        for ax, ((paper, other, unit), mine) in zip(axes.flat, panels, strict=False):
             _panel(ax, mine, unit)
-            name = textwrap.fill(about(paper).name + APART[2] * others, 24)
+            name = textwrap.fill(about(paper).name + other, 24)
             ax.set_title(f"{name}\n{100 * mine['agrees'].mean():.0f} % of {len(mine)} agree", fontsize="medium")
         around.legend(fig)
     return fig
 
 
 def _panel(ax: Axes, mine: pd.DataFrame, unit: str) -> None:
+    import numpy as np
     import seaborn
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-    ends = _ends(mine, unit)
+    low, high = mine[["ours", "printed"]].min().min(), mine[["ours", "printed"]].max().max()
+    ends = np.array((max(0.0, low - 3), min(100.0, high + 3)) if unit == "%" else (low / 1.5, high * 1.5))
+    near = POINTS if unit == "%" else SHARE * ends
     ax.plot(ends, ends, color="#404040", linewidth=0.8, zorder=1)
-    ax.fill_between(ends, *_band(ends, unit), color="#d9d9d9", linewidth=0, zorder=0.5)
-    order = [SAID[False], SAID[True]]
+    ax.fill_between(ends, ends - near, ends + near, color="#d9d9d9", linewidth=0, zorder=0.5)
+    order, own = [SAID[False], SAID[True]], mine["own"].map(SAID)
     seaborn.scatterplot(
-        x=mine["printed"], y=mine["ours"], hue=mine["own"].map(SAID), hue_order=order, style=mine["own"].map(SAID),
-        style_order=order, palette=["#0072b2", "#d55e00"], s=14, linewidth=0.4, alpha=0.7, ax=ax,
+        x=mine["printed"], y=mine["ours"], hue=own, hue_order=order, style=own, style_order=order,
+        palette=["#0072b2", "#d55e00"], s=14, linewidth=0.4, alpha=0.7, ax=ax,
     )  # fmt: skip
     for legend in filter(None, [ax.get_legend()]):  # one for all panels stands below
         legend.remove()
-    ax.set(xlim=ends, ylim=ends, xlabel=f"printed ({unit})", ylabel=f"ours ({unit})", box_aspect=1)
+    ax.set(xlabel=f"printed ({unit})", ylabel=f"ours ({unit})", box_aspect=1)
     if unit != "%":
-        ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+        ax.set(xscale="log", yscale="log")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(LogLocator(subs=(1, 2, 5) if ends[1] < 20 * ends[0] else (1,)))
             axis.set_minor_locator(NullLocator())
             axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-
-
-def _ends(mine: pd.DataFrame, unit: str) -> tuple[float, float]:
-    low, high = mine[["ours", "printed"]].min().min(), mine[["ours", "printed"]].max().max()
-    return (max(0.0, low - 3), min(100.0, high + 3)) if unit == "%" else (low / 1.5, high * 1.5)
-
-
-def _band(ends: tuple[float, float], unit: str) -> tuple[list[float], list[float]]:
-    low = [e - POINTS if unit == "%" else e * (1 - SHARE) for e in ends]
-    return low, [e + POINTS if unit == "%" else e * (1 + SHARE) for e in ends]
+    ax.set(xlim=ends, ylim=ends)
 
 
 # --- tables that agree no better than by chance: what else was tried, and how near that comes ---
