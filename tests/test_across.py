@@ -14,7 +14,7 @@ from scipy import stats
 from reproduce.__main__ import main
 from reproduce.declare import closure
 from reproduce.pages import documents, quotes
-from reproduce.pages.quotes import Cells, leaders, outcome, outcomes
+from reproduce.pages.quotes import Cells, outcome, outcomes
 from reproduce.play import across, play, summary
 from reproduce.play.across import Matrix, apart, gained
 from reproduce.play.benchmarks import ALIASES, find
@@ -127,12 +127,6 @@ def test_outcomes_are_those_of_the_paired_interval() -> None:
     )
     far = Cells(c.rows.assign(metric="distance"), "toy")
     assert outcome(far(benchmark="a", algorithm="fedprox"), far(benchmark="a", algorithm="fedavg")) == "behind"
-
-
-def test_leaders_are_the_best_and_those_not_told_apart_from_it() -> None:
-    c = cells({**MIXED, ("a", "scaffold"): BASE + 2 - NOISE})
-    assert set(leaders(c(benchmark="a"))) == {"fedprox", "scaffold"}
-    assert leaders(c(benchmark="a"))[0] == "fedprox", "moon diverged"
 
 
 def committed() -> pd.DataFrame:

@@ -75,9 +75,6 @@ def test_an_effect_may_be_of_rows_that_play_wrote(tmp_path: Path) -> None:
     assert made.choices[0].effects(made.usual)[0][1] == said
     assert f"*other*: {said} |" in section(made)
     assert "[play](../../play/reduced/across.csv)" in section(made)
-    effect["a"] = {"algorithm": "fiarse", "read": {"best": True}}
-    with pytest.raises(UserError, match="has no curves to read in another way"):
-        written(tmp_path / "read", {**CHOICE, "options": {"one": "as run", "other": effect}})
 
 
 def test_a_selection_may_be_of_another_reading_of_the_curves(tmp_path: Path) -> None:

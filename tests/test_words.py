@@ -14,7 +14,7 @@ from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.pages import quotes
 from reproduce.pages.documents import CLAIMS, RULES, TEMPLATES, documents
-from reproduce.pages.quotes import Cells, beside, lead, share
+from reproduce.pages.quotes import Cells, lead, share
 from reproduce.papers import COUNTS, artifacts, coverage, coverage_table, total
 from reproduce.verdicts import scoreboard
 from reproduce.verdicts.judging import Judgement
@@ -125,8 +125,6 @@ def test_what_is_said_of_a_selection() -> None:
     censored = Cells(a.rows.assign(censored=["False", "True"]), "toy")
     assert censored.mean(0) == "> 2"
     assert Cells(a.rows.assign(value=[1.0, float("nan")]), "toy").spread() == "1 of 2 diverged"
-    theirs = Cells(pd.DataFrame({"algorithm": ["a", "b"], "n": ["0.3", "0.3"], "value": [2.0, 1.5]}), "paper")
-    assert beside(toy()(n=0.3), theirs)["gap"].tolist() == [0.0, -1.0]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -35,61 +35,18 @@ AS_RUN = "as run"
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change does: `a` minus `b` over common seeds, in the artifact `cells`: "scale/name", or "play/scale/name"
-    of the rows that `play` wrote.
-
-    where: narrows both sides. number: the difference in words, as `_number` reads it from the cells. clear: is zero
-    outside its interval?
-    """
+    """What a change does. number: the difference in words; clear: is zero outside its interval? cells: of the artifact
+    "scale/name", or of the rows "play/scale/name" that `play` wrote."""
 
     what: str
     cells: str
-    a: Mapping[str, Any]
-    b: Mapping[str, Any]
-    where: Mapping[str, Any] = field(default_factory=dict)
-    unit: str = "points"
-    digits: int = 1
-    number: str = ""
-    clear: bool = True
+    number: str
+    clear: bool
 
     def text(self, usual: str = "") -> str:
         """In words; cells other than the `usual` ones are linked, and points have no unit."""
         where = "" if self.cells == usual else f" ({_place(self.cells)})"
         return f"{self.what}: {self.number.removesuffix(' points')}{where}"
-
-
-def _number(effect: Effect) -> tuple[str, bool]:
-    """The lead of a over b with its 95 % interval, and whether zero is outside; words where runs diverged, missed a
-    target or are equal.
-
-    UserError if a selection is empty, or has more than one row per seed.
-    """
-    a, b = (_side(effect.cells, {**effect.where, **side}) for side in (effect.a, effect.b))
-    if not a.seeds.index.intersection(b.seeds.index).size:  # of a mean curve: one number for all seeds
-        mean = f"{a.seeds.mean() - b.seeds.mean():.{effect.digits}f}".replace("-", "−")
-        return f"{mean} {effect.unit}, of one curve: no interval", True
-    if a.censored and b.censored:
-        means = f"{a.mean(effect.digits)} against {b.mean(effect.digits)}"
-        return f"{means} {effect.unit}, both with runs that miss the target", True
-    if a.seeds.sort_index().equals(b.seeds.sort_index()):
-        return "no difference in any seed", False
-    if a.seeds.isna().any():
-        return a.mean(), True
-    _, low, high = gap(a, b)
-    said = f"{lead(a, b, effect.digits)} {effect.unit}".strip()
-    return said, a.censored or b.censored or not low <= 0 <= high
-
-
-def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
-    """A selection of an artifact's cells, or of those that another reading makes."""
-    wanted = {column: value for column, value in where.items() if column != "read"}
-    if artifact.startswith("play/"):
-        if where.get("read"):
-            raise UserError(f"{artifact} has no curves to read in another way")
-        return played(artifact.removeprefix("play/"))(**wanted)
-    if not where.get("read"):
-        return cells(artifact)(**wanted)
-    return reread(artifact, Path.cwd(), **where["read"])(**wanted)
 
 
 @dataclass(frozen=True)
@@ -171,12 +128,38 @@ def _choice(raw: Mapping[str, Any], where: str) -> OpenChoice:
 
 
 def _effect(raw: Mapping[str, Any], where: str) -> Effect:
-    made = Effect(**raw)
     try:
-        number, clear = _number(made)
+        return Effect(raw["what"], raw["cells"], *_number(raw))
     except UserError as error:
-        raise UserError(f"{where}, effect '{made.what}': {' '.join(str(error).split())}") from error
-    return replace(made, number=number, clear=clear)
+        raise UserError(f"{where}, effect '{raw['what']}': {' '.join(str(error).split())}") from error
+
+
+def _number(raw: Mapping[str, Any]) -> tuple[str, bool]:
+    """The lead of `a` over `b`, both narrowed by `where`, with its 95 % interval, and whether zero is outside; words
+    where runs diverged, missed a target or are equal.
+
+    UserError if a selection is empty, or has more than one row per seed.
+    """
+    a, b = (_side(raw["cells"], **{**raw.get("where", {}), **raw[side]}) for side in "ab")
+    unit, digits = raw.get("unit", "points"), raw.get("digits", 1)
+    if not a.seeds.index.intersection(b.seeds.index).size:  # of a mean curve: one number for all seeds
+        mean = f"{a.seeds.mean() - b.seeds.mean():.{digits}f}".replace("-", "−")
+        return f"{mean} {unit}, of one curve: no interval", True
+    if a.censored and b.censored:
+        return f"{a.mean(digits)} against {b.mean(digits)} {unit}, both with runs that miss the target", True
+    if a.seeds.sort_index().equals(b.seeds.sort_index()):
+        return "no difference in any seed", False
+    if a.seeds.isna().any():
+        return a.mean(), True
+    _, low, high = gap(a, b)
+    return f"{lead(a, b, digits)} {unit}".strip(), a.censored or b.censored or not low <= 0 <= high
+
+
+def _side(artifact: str, read: Mapping[str, Any] | None = None, **wanted: Any) -> Cells:
+    """A selection of an artifact's cells, or of those that another reading makes."""
+    if artifact.startswith("play/"):
+        return played(artifact.removeprefix("play/"))(**wanted)
+    return (reread(artifact, Path.cwd(), **read) if read else cells(artifact))(**wanted)
 
 
 def _place(artifact: str) -> str:

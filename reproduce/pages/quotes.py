@@ -229,16 +229,6 @@ def told(a: Cells, b: Cells, digits: int = 1) -> str:
     return f"{found}: {lead(a, b, digits)}" if found in ("ahead", "unclear", "behind") else found
 
 
-def leaders(c: Cells) -> list[str]:
-    """The algorithm of the best mean on a benchmark, then those not clearly behind it; [] if nothing was trained."""
-    fine = [str(name) for name, mine in c.rows.groupby("algorithm", sort=False) if (mine["status"] == "ok").all()]
-    if not fine:
-        return []
-    best = max(fine, key=lambda name: _sign(c) * c(algorithm=name).seeds.mean())
-    like = (name for name in fine if outcome(c(algorithm=name), c(algorithm=best)) in ("unclear", "equal"))
-    return [best, *(name for name in like if name != best)]
-
-
 def _sign(c: Cells) -> int:
     """1 where more is better, -1 for distances."""
     return -1 if set(c.rows["metric"]) == {"distance"} else 1
@@ -250,23 +240,6 @@ def share(a: Cells, b: Cells, digits: int = 2) -> str:
         return "–"
     bound = "> " if a.censored else "< " if b.censored else ""
     return f"{bound}{a.seeds.mean() / b.seeds.mean():.{digits}f}"
-
-
-def beside(ours: Cells, theirs: Cells) -> pd.DataFrame:
-    """The cells that both have: `gap` (our mean over seeds minus the printed number) and `p`, that of Welch's test with
-    our deviation over seeds and the printed one, of three runs; NaN without spread on both sides."""
-    import pandas as pd
-    from scipy.stats import ttest_ind_from_stats
-
-    keys = [c for c in map(str, theirs.rows) if c in ours.rows and c not in ("seed", "value", "std", "artifact")]
-    left, right = (f.rows.assign(**{k: f.rows[k].map(canonical) for k in keys}) for f in (ours, theirs))
-    means = left.groupby(keys)["value"].agg(ours="mean", deviation="std", seeds="count").reset_index()
-    printed_std = pd.to_numeric(right["std"], errors="coerce") if "std" in right else float("nan")
-    both = means.merge(right[[*keys, "value"]].assign(printed_std=printed_std), on=keys)
-    known = (both["deviation"] > 0) & (both["printed_std"] > 0)
-    one, two = both[["ours", "deviation", "seeds"]], both[["value", "printed_std"]].where(known).assign(seeds=3)
-    welch = ttest_ind_from_stats(*one.to_numpy(float).T, *two.to_numpy(float).T, equal_var=False)
-    return both.assign(gap=both["ours"] - both["value"], p=welch.pvalue)
 
 
 def panel(scale: str, paper: str, name: str) -> Any:
@@ -325,8 +298,5 @@ def _valued(rows: pd.DataFrame, name: str) -> Cells:
     return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), name)
 
 
-FUNCTIONS = (
-    *(cells, printed, played, lead, share, beside, panel, minutes),
-    *(outcome, outcomes, told, leaders),
-)
+FUNCTIONS = (cells, printed, played, lead, share, panel, minutes, outcomes, told)
 """What templates can call."""
