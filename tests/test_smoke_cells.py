@@ -19,7 +19,7 @@ from reproduce.report.render import cells_csv, check, lacking, make
 from reproduce.runs import plan, results
 from reproduce.runs.job import train_job
 from reproduce.verdicts import scope
-from reproduce.verdicts.claims import claims_files, form_of, listed, parts, uses
+from reproduce.verdicts.claims import claims_files, listed, named_values, parts
 from reproduce.verdicts.observations import read_cells
 
 FILES = {file.paper: file for file in claims_files()}
@@ -90,7 +90,7 @@ def test_the_code_produces_what_the_claims_ask_for(
     ]
     for part in (part for c in checks for part in parts(c) if "with" not in c and c.get("is") != "absent"):
         asked |= {*listed(part["metric"])}
-        assert {column for _, column, _ in uses(part, form_of(part))} <= set(cells.columns)
+        assert {*named_values(part), *part.get("for", {})} <= set(cells.columns)
     assert asked - set(cells["metric"]) <= PAPER_ONLY.get(artifact.id, set())
     points = {name for name, metric in known.items() if metric.point}
     assert set(cells.loc[cells["metric"].isin(points), "seed"]) <= {-1}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -35,6 +35,10 @@ FORMS: Mapping[str, tuple[str, ...]] = {  # form: further keys that it needs
 
 NUMBERS = ("margin", "within", "at_most", "is", "quantifier")
 """Keys of a check that say how much or how many."""
+
+
+TRANSFORMS = (("gap", "minus"), ("ratio", "to"))
+"""Keys that make one number of two, and the key of the second."""
 
 
 def listed(value: Any) -> list[Any]:
@@ -111,36 +115,20 @@ def quantifier(check: Check) -> tuple[str, float, float]:
 # --- columns and their values -----------------------------------------------------------------------------------------
 
 
-def uses(check: Check, form: str) -> Iterator[tuple[str, str, list[Any]]]:
-    """(key, column, values) wherever a check names a column, with the values of it that it names."""
-    for column, values in check.get("for", {}).items():
-        yield "for", column, [] if isinstance(values, Mapping) else listed(values)
-    for transform, second in (("gap", "minus"), ("ratio", "to")):
-        if transform in check:
-            for key in ("of", second):
-                yield transform, check[transform].get("over", "algorithm"), operand_values(check[transform][key])
-    over = check.get("over", "algorithm")
-    for key in (form, "than") if form in ("better", "order", "equal", "transfer") else ():
-        if key in check:
-            yield key, over, [v for item in listed(check[key]) for v in operand_values(item)]
-    yield "over", over, listed(check.get("values", []))
-    for key in ("sum_over", "unpaired", "per"):
-        for column in listed(check.get(key, [])):
-            yield key, column, []
-
-
 def named_values(check: Check) -> dict[str, list[str]]:
     """The columns that a part of a check compares over, with the values that it names; [] for all of them."""
-    found: dict[str, list[str]] = {}
-    everything = set()
-    form = form_of(check)
-    for key, column, values in uses(check, form):
-        if key in ("for", "sum_over", "unpaired", "per") or (key == "over" and form == "is"):
-            continue
-        if not values and key != "over":
-            everything.add(column)
-        found.setdefault(column, []).extend(canonical(v) for v in values)
-    return {column: [] if column in everything else values for column, values in found.items()}
+    over, form = check.get("over", "algorithm"), form_of(check)
+    named = [(s.get("over", "algorithm"), s[k]) for t, to in TRANSFORMS if (s := check.get(t)) for k in ("of", to)]
+    if form in ("better", "order", "equal", "transfer"):
+        named += [(over, check[key]) for key in (form, "than") if key in check]
+    found = {} if form == "is" else {over: [canonical(v) for v in check.get("values", [])]}
+    whole = set()
+    for column, operands in named:
+        values = [canonical(v) for operand in listed(operands) for v in operand_values(operand)]
+        found.setdefault(column, []).extend(values)
+        if not values:
+            whole.add(column)
+    return {column: [] if column in whole else values for column, values in found.items()}
 
 
 def operand_values(operand: Any) -> list[Any]:
@@ -185,10 +173,9 @@ class Claim:
 
     where: in the paper. checks: the check at each scale at which the claim is asked, and on the paper's `printed`
     numbers. unasked: why it is not asked at another. ours: scale -> has the check a number that the statement does
-    not give? printed: what the printed numbers should give (holds, fails, na), where someone has looked.
-    construction: it holds or fails whatever is trained, so that it is no claim but a check of this package. readings: a
-    choice that the paper leaves open, and the check at each scale under each answer. looks: scale -> with how many
-    numbers of seeds it was judged until it was decided, or until today, if with more than one.
+    not give? construction: it holds or fails whatever is trained, so that it is no claim but a check of this package.
+    readings: a choice that the paper leaves open, and the check at each scale under each answer. looks: scale -> with
+    how many numbers of seeds it was judged until it was decided, or until today, if with more than one.
     """
 
     id: str
@@ -198,7 +185,6 @@ class Claim:
     scales: tuple[str, ...]
     checks: Mapping[str, Check]
     note: str
-    printed: str | None
     construction: bool = False
     readings: Readings | None = None
     unasked: Mapping[str, str] = field(default_factory=dict)
@@ -212,6 +198,10 @@ class Claim:
         found = re.search(text, self.where, re.IGNORECASE) and "sentence"
         kind = "table" if "table" in self.where.lower() else "figure"
         return "derived" if self.where.startswith("derived") else found or kind
+
+    def read_by(self, check: Check) -> list[str]:
+        """The artifacts whose cells a check reads: that of the claim, and those it is made `with`."""
+        return [self.artifact, *(f"{self.artifact.split('/')[0]}/{name}" for name in check.get("with", []))]
 
     def under(self, scale: str) -> list[Check]:
         """The check at a scale at which it is asked, under each of its readings if it has some."""
@@ -236,22 +226,16 @@ def load_claims(path: Path) -> ClaimsFile:
     """Read and check one file; UserError for anything that does not follow the grammar."""
     data = read_yaml(path)
     try:
-        return _file(data, path)
+        if said := mismatch(data, FILE):
+            raise UserError(said)
+        metrics = {name: Metric(**m) for name, m in data["metrics"].items()}
+        claims = tuple(_claim(data["paper"], raw, metrics) for raw in data["claims"])
+        ids = [claim.id for claim in claims]
+        for twice in (name for name in ids if ids.count(name) > 1):
+            raise UserError(f"claim {twice}: the id is used twice")
+        return ClaimsFile(data["paper"], path, metrics, claims)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UserError(f"{path}: {type(error).__name__}: {error}") from error
-
-
-def _file(data: Any, path: Path) -> ClaimsFile:
-    if said := mismatch(data, FILE):
-        raise UserError(said)
-    metrics = {name: Metric(**m) for name, m in data["metrics"].items()}
-    claims = tuple(_claim(data["paper"], raw, metrics) for raw in data["claims"])
-    ids = [claim.id for claim in claims]
-    for twice in (name for name in ids if ids.count(name) > 1):
-        raise UserError(f"claim {twice}: the id is used twice")
-    return ClaimsFile(data["paper"], path, metrics, claims)
 
 
 def _claim(paper: str, raw: Any, metrics: Mapping[str, Metric]) -> Claim:
@@ -279,7 +263,6 @@ def _claim(paper: str, raw: Any, metrics: Mapping[str, Metric]) -> Claim:
         scales=scales,
         checks=checks,
         note=raw.get("note", ""),
-        printed=raw.get("printed"),
         construction="rests_on" in raw,
         readings=readings,
         unasked=unasked,
@@ -330,10 +313,7 @@ def _check(check: Check, metrics: Mapping[str, Metric]) -> None:
 
 def _ranks(check: Check, form: str) -> bool:
     """Does the check ask which of two numbers is better?"""
-    operands = [v for transform in ("gap", "ratio") for k, v in check.get(transform, {}).items() if k != "over"]
-    operands += [v for key in ("better", "than") for v in listed(check.get(key, []))]
-    best = any(isinstance(o, Mapping) and {"best_of", "worst_of"} & set(o) for o in operands)
-    return best or form in ("better", "order", "transfer")
+    return form in ("better", "order", "transfer") or bool(re.search("best_of|worst_of", str(check)))
 
 
 # --- the schema (JSON Schema) -----------------------------------------------------------------------------------------

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.report.names import canonical
-from reproduce.verdicts.claims import Check, Metric, bound, form_of, listed, operand_values, statement
+from reproduce.verdicts.claims import TRANSFORMS, Check, Metric, bound, form_of, listed, operand_values, statement
 from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit
 from reproduce.verdicts.observations import (
     ENDS,
     SURE,
     NotRun,
     compare,
-    ordered_values,
     pick,
     refuse_duplicates,
     resolution,
@@ -113,7 +112,7 @@ class _Asked:
     def evidence(self) -> Evidence:
         """The transform of the check (`gap`, `ratio`), if it has one, then its form."""
         what = "value"
-        for transform, second in (("gap", "minus"), ("ratio", "to")):
+        for transform, second in TRANSFORMS:
             if transform in self.check:
                 spec, log = self.check[transform], transform == "ratio"
                 what = "ratio" if log else "difference"
@@ -165,11 +164,12 @@ class _Asked:
 
     def spread(self) -> Evidence:
         high, log = bound(self.check, "at_most")
-        frame = self._only(self.check.get("values"))
-        if frame[self.check["over"]].nunique() < 2:
-            raise NotRun(f"a spread needs two values of {self.check['over']}")
-        (_, top), *_ = pick(frame, self.check["over"], {"best_of": "all"}, 1)
-        (_, bottom), *_ = pick(frame, self.check["over"], {"worst_of": "all"}, 1)
+        over: str = self.check["over"]
+        self.sign = 1
+        values = self.check.get("values", self.frame[over].unique().tolist())
+        if len(set(map(canonical, values)) & set(self.frame[over])) < 2:
+            raise NotRun(f"a spread needs two values of {over}")
+        ((_, top),), ((_, bottom),) = (self._operand(over, {kind: values}) for kind in ("best_of", "worst_of"))
         rows, lacking = compare(top, bottom, log=log and not self.ratios, step=self.step)
         self.missing += lacking
         return Evidence(rows, Region(-INF, high), "ratio" if log else "spread", log)
@@ -252,21 +252,15 @@ class _Asked:
             frames.append(rows)
         return _concat(frames)
 
-    def _only(self, values: Any) -> pd.DataFrame:
-        """The rows with the given values of `over`; all of them if none are given."""
-        if values is None:
-            return self.frame
-        over, wanted = self.check["over"], [canonical(v) for v in values]
-        have = set(self.frame[over])
-        if have.isdisjoint(wanted):
-            raise NotRun(f"no rows with {over} = {' or '.join(wanted)}")
-        self.missing += [f"{over} {v}" for v in wanted if v not in have]
-        return self.frame[self.frame[over].isin(wanted)]
-
     def _values(self, values: Iterable[Any] | None) -> list[str]:
-        """The values of `over` in their order."""
-        over = self.check["over"]
-        found = ordered_values(self.frame, over, values)
+        """The values of `over` in the order of a trend: as given, else the numeric ones in ascending order."""
+        import pandas as pd
+
+        over: str = self.check["over"]
+        found = [canonical(v) for v in values or ()]
+        if values is None:
+            column = self.frame[over].drop_duplicates()
+            found = column[pd.to_numeric(column, errors="coerce").dropna().sort_values().index].tolist()
         if len(found) < 2:
             raise NotRun(f"a trend needs two values of {over}; the cells have {', '.join(found) or 'none'}")
         return found

@@ -202,16 +202,6 @@ def name_unit(columns: list[str], values: tuple[str, ...], vary: set[str]) -> st
     return ", ".join(v if c in plain else f"{c} {v}" for c, v in zip(columns, values, strict=True) if c in vary)
 
 
-def ordered_values(frame: pd.DataFrame, column: str, values: Iterable[Any] | None) -> list[str]:
-    """The values of a column in the order of a trend: as given, else the numeric ones in ascending order."""
-    import pandas as pd
-
-    if values is not None:
-        return [canonical(v) for v in values]
-    found = frame[column].drop_duplicates()
-    return found[pd.to_numeric(found, errors="coerce").dropna().sort_values().index].tolist()
-
-
 def refuse_duplicates(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame without repeated rows; NotRun if one setting and seed has two different numbers."""
     frame = frame.drop_duplicates()

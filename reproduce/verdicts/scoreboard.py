@@ -23,7 +23,7 @@ from reproduce.errors import unknown
 from reproduce.report.histories import one_split
 from reproduce.report.names import canonical
 from reproduce.verdicts import scope
-from reproduce.verdicts.claims import PRINTED, Check, Claim, ClaimsFile, claims_files, listed
+from reproduce.verdicts.claims import PRINTED, Check, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.judging import Unit
 from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS, STAND_IN
@@ -148,17 +148,12 @@ def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, Counter[str]]]:
 def judged(artifact: str, scale: str, results: Path) -> list[Unit]:
     """The settings of all claims that read the artifact, with the intervals that their verdicts rest on. results: an
     absolute path."""
-    paper, name = artifact.split("/")
-    files = [
-        replace(f, claims=tuple(c for c in f.claims if any(_reads(c, check, name) for check in c.checks.values())))
-        for f in claims_files()
-        if f.paper == paper
-    ]
+
+    def reads(claim: Claim) -> bool:
+        return any(artifact in claim.read_by(check) for check in claim.checks.values())
+
+    files = [replace(f, claims=tuple(filter(reads, f.claims))) for f in claims_files()]
     return [u for v in scoreboard(scale, results, files) for u in v.each if u.random]
-
-
-def _reads(claim: Claim, check: Check, name: str) -> bool:
-    return name in (claim.artifact.split("/")[1], *listed(check.get("with", [])))
 
 
 def to_json(verdicts: Iterable[Verdict]) -> str:
@@ -182,27 +177,28 @@ class Shelf:
         import pandas as pd
 
         frames, reason = [], ""
-        for name in [claim.artifact.split("/")[1], *listed(check.get("with", []))]:
+        for artifact in claim.read_by(check):
+            paper, name = artifact.split("/")
             of_paper = self.file.path.parent / f"reported/{name}.csv"
-            path = of_paper if printed else self.folder / f"{self.file.paper}_{name}.csv"
+            path = of_paper if printed else self.folder / f"{paper}_{name}.csv"
             if os.path.lexists(path):
                 try:
-                    frames.append(self._rows(name, path, printed))
+                    frames.append(self._rows(artifact, path, printed))
                 except store.Unusable as error:
                     store.say(path, error)
-                    return None, f"{path.name} is not used ({error}); render {self.file.paper}/{name} again"
+                    return None, f"{path.name} is not used ({error}); render {artifact} again"
             elif printed:
                 reason = reason or f"the paper prints no numbers for {name}"
             else:
-                return None, f"no cells of {self.file.paper}/{name} (render it first)"
+                return None, f"no cells of {artifact} (render it first)"
         if not frames:
             return None, reason
         return (frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True).fillna("")), ""
 
-    def _rows(self, name: str, path: Path, printed: bool) -> pd.DataFrame:
+    def _rows(self, artifact: str, path: Path, printed: bool) -> pd.DataFrame:
         if path not in self.read:
-            artifact = _artifacts().get(f"{self.file.paper}/{name}")
-            known = artifact.labels if artifact else (), self.file.metrics
+            found = _artifacts().get(artifact)
+            known = found.labels if found else (), self.file.metrics
             self.read[path] = read_cells(path, *known) if printed else observed(store.cells(path), *known)
         return self.read[path]
 
@@ -234,17 +230,9 @@ class Shelf:
 
     def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
-        wanted = [] if scale == PRINTED else [self._declared(a, scale) for a in artifacts_read(claim, check)]
+        wanted = [] if scale == PRINTED else [_declared(a.id, scale) for a in artifacts_read(claim, check)]
         of_paper = self.cells(claim, check, printed=True)[0] if scale == "paper" else None
         return [frame for frame in (*wanted, of_paper) if frame is not None and len(frame)]
-
-    def _declared(self, artifact: Artifact, scale: str) -> pd.DataFrame:
-        """The settings of the artifact's experiments, without algorithms that the paper does not print."""
-        frame = _declared(artifact.id, scale)
-        shown = {
-            canonical(row["algorithm"]) for row in printed_settings(artifact.paper, artifact.name) if "algorithm" in row
-        }
-        return frame[frame["algorithm"].isin(shown)] if shown and "algorithm" in frame else frame
 
     def windows(self, claim: Claim, now: str) -> str:
         """What it would be by other numbers of last evaluations, by `WINDOWS`: "holds for 5, 10; open for 1, 8"; "" if
@@ -265,14 +253,15 @@ def _artifacts() -> dict[str, Artifact]:
 
 @cache
 def _declared(artifact: str, scale: str) -> pd.DataFrame:
-    return scope.declared(_artifacts()[artifact].panels(scale))
+    """The settings of the artifact's experiments, without algorithms that the paper does not print."""
+    frame, printed = scope.declared(_artifacts()[artifact].panels(scale)), printed_settings(*artifact.split("/"))
+    shown = {canonical(row["algorithm"]) for row in printed if "algorithm" in row}
+    return frame[frame["algorithm"].isin(shown)] if shown and "algorithm" in frame else frame
 
 
 def artifacts_read(claim: Claim, check: Check) -> list[Artifact]:
     """The artifacts whose cells a check reads: its own, and those it is made `with`."""
-    paper, name = claim.artifact.split("/")
-    ids = [f"{paper}/{n}" for n in (name, *listed(check.get("with", [])))]
-    return [_artifacts()[i] for i in ids if i in _artifacts()]
+    return [_artifacts()[i] for i in claim.read_by(check) if i in _artifacts()]
 
 
 def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
