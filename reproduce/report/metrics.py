@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-# --- readings ---------------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -65,9 +63,6 @@ def read_as(reading: Reading) -> Iterator[None]:
         yield
     finally:
         _READING.reset(token)
-
-
-# --- what the measures of `declare` mean ------------------------------------------------------------------------------
 
 
 def cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
@@ -136,9 +131,6 @@ def _each(histories: Histories, frame: pd.DataFrame, number: Any) -> list[tuple[
         return [(number, frame)]
     held = histories.of(number)[frame.index] if "." in number else frame[number]
     return [(value, rows) for value, rows in frame.groupby(held, sort=False)]
-
-
-# --- reductions -------------------------------------------------------------------------------------------------------
 
 
 def label_columns(frame: pd.DataFrame) -> list[str]:
@@ -322,9 +314,6 @@ def _cells(value: pd.Series[float], rows: pd.DataFrame, by: list[str], name: str
 def _some(column: pd.Series) -> str:
     values = sorted(column.unique())
     return ", ".join(map(str, values if len(values) <= 12 else [*values[:6], "...", *values[-3:]]))
-
-
-# --- intervals over seeds ---
 
 
 def t_interval(values: Sequence[float], level: float = 0.95, step: float = 0.0) -> tuple[float, float]:

@@ -136,9 +136,6 @@ def same_rates(histories: Histories) -> str:
     return f"All K with the rates of K = {setting.steps} (the paper gives none); n = {setting.middle}."
 
 
-# --- without training -------------------------------------------------------------------------------------------------
-
-
 def idle(histories: Histories) -> pd.DataFrame:
     """Idle share and aggregations of every timeline of Fig. 1."""
     rows = []
@@ -169,9 +166,6 @@ def declared_rates(histories: Histories) -> pd.DataFrame:
             if name in runs.GROUPS[str(e.labels["distribution"])] and (name, metric) not in nobodys:
                 rows.append((*(e.labels[c] for c in COLUMNS), name, metric, value, str(float(value))))
     return pd.DataFrame(rows, columns=[*COLUMNS, "algorithm", "metric", "value", "text"]).assign(seed=-1)
-
-
-# --- variants ---------------------------------------------------------------------------------------------------------
 
 
 def of_choices(histories: Histories) -> pd.DataFrame:

@@ -35,8 +35,6 @@ POLICIES: Mapping[str, type[Policy]] = {
     "favano": FavanoPolicy, "asysg": AsySGPolicy, "fedbuff": FedBuffPolicy,
 }  # fmt: skip
 
-# --- rates ------------------------------------------------------------------------------------------------------------
-
 
 @cache
 def table2() -> Mapping[tuple[str, str, str, int], Pair]:
@@ -57,9 +55,6 @@ def rates(setting: ClockSetting, distribution: str, n: int) -> dict[str, Pair]:
     column = (setting.dataset, distribution, n)
     found = {a: table2()[setting.dataset, distribution, a, n] for a in GROUPS[distribution]}
     return found | {a: pair for (s, d, a, m), pair in settings.BESIDE.items() if (s, d, m) == column}
-
-
-# --- runs -------------------------------------------------------------------------------------------------------------
 
 
 def policy(algorithm: str, n: int) -> Policy:

@@ -12,8 +12,6 @@ from reproduce.declare.artifact import Artifact, Code, Doubt, Filled, Measure, P
 from reproduce.papers.dynamic_init.choices import sensitivity
 from reproduce.papers.dynamic_init.runs import panels
 
-# ---- what tables and figures say below their numbers: choices, sources, copied cells
-
 WINDOW = (
     "The window is the one that reproduces the printed numbers: the last accuracy of the session before the "
     "transition, on that session's labels, and the first four rounds after it. The paper says 'initial rounds'; the "
@@ -129,8 +127,6 @@ COPIED11 = (
         "FedProx, second and third: MOON's first and second (Fashion-MNIST within 0.01).",
     ),
 )
-
-# ---- layouts
 
 TRANSITIONS = {"first": 0, "second": 1, "third": 2, "fourth": 3}
 SPANS = {"after_transition": (0, 4), "first5_rounds": (1, 5), "first10_rounds": (1, 10)}

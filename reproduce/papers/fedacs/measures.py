@@ -29,8 +29,6 @@ RUN = [*SETTING, "algorithm", "seed"]
 LATE = 0.8
 """The plateau begins after this share of the rounds: the last 200 of 1000."""
 
-# ---- quadratics
-
 
 def extremes(histories: Histories, system: System, clients: int) -> pd.DataFrame:
     """Fig. 1: the extremes of the static system."""
@@ -140,9 +138,6 @@ def choices(histories: Histories) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-# ---- networks
-
-
 def halves(histories: Histories) -> pd.DataFrame:
     """`slow_class_accuracy` and `fast_class_accuracy`, where every client has one class: the mean final accuracy on the
     classes of the slow, badly connected first half of the clients, and of the others."""
@@ -223,9 +218,6 @@ def rounds_to_target(histories: Histories) -> pd.DataFrame:
     """The rounds of `to_target` alone."""
     found = to_target(histories)
     return found[found["metric"] == ROUNDS]
-
-
-# ---- Tables 2 and 3
 
 
 def assumptions(histories: Histories) -> pd.DataFrame:

@@ -28,9 +28,6 @@ DISTANCE = r"distance to the optimum $\|X_r - X^*\|$"
 CALIBRATED = {False: "common rate 0.002", True: "calibrated rates"}
 
 
-# ---- quadratics (Figs. 4 and 7)
-
-
 def settings_of_fig4(histories: Histories) -> str:
     """The caption's settings, of the runs of this scale."""
     e: Any = histories.experiments[0]
@@ -65,9 +62,6 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
             figures.reference(ax, float(limit), dashes="dashed", color=color)
             limits[text.replace(", ", ",\n")] = float(limit), color
         figures.named(ax, limits)
-
-
-# ---- systems (Fig. 1) and the plane (Figs. 2, 3, 5, 8)
 
 
 def clients(histories: Histories, cells: pd.DataFrame, systems: Mapping[str, System], clients: int) -> Figure:
@@ -207,9 +201,6 @@ def _ends(ax: Axes, histories: Histories) -> None:
     for name, (text, (dx, dy)) in ends.items():
         ax.plot(*points[name], marker="o", markerfacecolor="none", markeredgecolor="black", markersize=9, zorder=5)
         ax.annotate(text, points[name] + [dx, dy], ha="left" if dx > 0 else "right", va="center", fontsize=6.8)
-
-
-# ---- what the paper does not have
 
 
 def choices(histories: Histories, cells: pd.DataFrame) -> Figure:

@@ -42,9 +42,6 @@ def benchmarks(lr: float, k: int, calibration: Calibration | None = None, probe_
     }
 
 
-# ---- quadratics
-
-
 def toys(toy: Toy, name: str, runs: Iterable[tuple[Mapping[str, Label], System, FedAvg]]) -> Panel:
     """A panel of runs (labels, system, algorithm) on a quadratic."""
     found = tuple(Experiment(labels, toy.problem, system, a, toy.clock) for labels, system, a in runs)
@@ -94,8 +91,6 @@ def plane(scale: str, system: str) -> tuple[Panel, ...]:
     labelled = [({"system": system, "algorithm": n}, settings.PLANE_SYSTEMS[system], a) for n, a in chosen.items()]
     return (toys(toy, system.replace("_", "-"), labelled),)
 
-
-# ---- networks
 
 VARIANTS = {"fedacs_uncalibrated": None, "fedacs_calibrated_at_server": Calibration(target="server")}
 """FedACS without the calibration of appendix I.2, and with the aggregate scaled instead of the local rate."""

@@ -13,8 +13,6 @@ from reproduce.models.model import Model
 from reproduce.problem import Quadratic
 from reproduce.systems import System, link, work
 
-# ---- quadratics
-
 
 @dataclass(frozen=True)
 class Toy:
@@ -65,8 +63,6 @@ PLANE_SYSTEMS: Mapping[str, System] = {
     "toy2d_comp_only": System(UNEQUAL_WORK, link.Reliable()),
 }
 """Three clients in the plane: both biases, that of communication alone, that of computation alone."""
-
-# ---- networks
 
 ONE_CLASS = "one_class_per_client"
 Alpha = float | str

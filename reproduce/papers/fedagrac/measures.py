@@ -157,9 +157,8 @@ def comparison(histories: Histories) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-# --- Tables 3 to 5: the lines of an architecture table, from the model that the experiments train ---------------------
-
 COLUMNS = ["layer", "output_shape", "activation", "hyperparameters"]
+"""Of an architecture table (Tables 3 to 5), whose lines are those of the model that the experiments train."""
 KINDS = {
     "conv": "Conv2d", "linear": "Dense", "pool": "MaxPool2d", "dropout": "Dropout", "channel_dropout": "Dropout2d",
     "flatten": "Flatten",

@@ -62,8 +62,6 @@ def fedagrac(rate: float, lam: float, **options: Any) -> FedaGrac:
     return FedaGrac(rate, calibration=Constant(lam), **options)
 
 
-# --- preliminary experiments ------------------------------------------------------------------------------------------
-
 FULL: dict[str, Any] = {"start": "full_gradient"}
 FIG1 = {
     "fedavg": FedAvg(theory.RATE),
@@ -218,9 +216,6 @@ def steeper(scale: str, factor: int) -> Panel:
     words = f"CNN of Table 6: mean K {mean}, V {variances[1]}, {c.rounds} rounds"
     c = c._replace(model=f"{c.model}_rate{factor}", target=0.0, substitute=words, seeds=())
     return compared(c, f"sensitivity-rate-{factor}", scale, LocalSteps(mean, variances[1]), chosen)
-
-
-# --- Section 6: five algorithms (Table 6, Fig. 5), and FedaGrac over its two rates (Fig. 4) ---------------------------
 
 
 def algorithms(lr: float, lam: float, mu: float) -> dict[str, FedAvg]:

@@ -15,8 +15,6 @@ from reproduce.partitions.labels import Head, Sharding
 from reproduce.problem import Classification
 from reproduce.systems.work import DEVICE_RATIOS, Steps, Uniform, Work
 
-# --- problems ---------------------------------------------------------------------------------------------------------
-
 LR, LR_A9A = Softmax(784, 10), Softmax(123, 2)
 CNN2 = ConvNet(1, 28, (10, 20), (50,), dropout=0.5, dropout_at="last", channel_dropout=0.5)
 ALEXNET, VGG = AlexNet(), VGG19()
@@ -77,7 +75,6 @@ SIX = tuple(range(6))
 """Of the network in Fig. 2, where runs diverge: six are the fewest with an interval of their median. Also in Table 1,
 and at reduced scale of Table 2, where they cost minutes."""
 
-# --- preliminary experiments (Sections 1 and 4) -----------------------------------------------------------------------
 # `seeds` of a setting: if not those of the scale.
 
 
@@ -259,8 +256,6 @@ SENSITIVITY = {
     ),
     "smoke": Questions({"uniform": EVERYTHING, "uniform_part": TENTH, "uniform_drawn": SPLITS, **OTHERWISE}, 4),
 }  # fmt: skip
-
-# --- Section 6 --------------------------------------------------------------------------------------------------------
 
 RATES, MUS, LAMBDAS = (0.01, 0.008, 0.005), (1.0, 0.1, 0.01), (0.01, 0.02, 0.03, 0.04, 0.05)
 """The grids of Section 6.1; Table 6 takes the first rate, the last mu and the middle lambda."""

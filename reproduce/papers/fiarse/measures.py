@@ -32,9 +32,6 @@ def size_label(key: str) -> str:
     return POWERS.get(key, "1.0" if key == "1" else key)
 
 
-# --- accuracies per size ----------------------------------------------------------------------------------------------
-
-
 def of(histories: Histories, algorithms: Sequence[str] = (), *, trained: bool = True) -> pd.DataFrame:
     """The rows of some algorithms (default: all). trained: without the sizes that are only evaluated at the end."""
     frame = histories.frame.drop(columns="target_accuracy")
@@ -94,9 +91,6 @@ def clients(histories: Histories) -> pd.DataFrame:
     return pd.concat([v.reset_index().assign(metric=name) for name, v in statistics.items()], ignore_index=True)
 
 
-# --- Fig. 1 -----------------------------------------------------------------------------------------------------------
-
-
 def coordinates(histories: Histories, algorithm: str, metric: str, key: str = "") -> NDArray[np.float64]:
     """Numbers [rounds, coordinates] that were recorded coordinate by coordinate, under keys that begin with `key`."""
     rows = histories.frame[(histories.frame["algorithm"] == algorithm) & (histories.frame["metric"] == metric)]
@@ -131,9 +125,6 @@ def _shift(held: NDArray[np.bool_], histories: Histories) -> int:
     kept = held[:, : units * inputs].reshape(-1, units, inputs).any(2)  # [rounds, units]
     first = (kept & ~np.roll(kept, 1, axis=1)).argmax(1)
     return int(first[1] - first[0]) % int(units)
-
-
-# --- Figs. 7 and 8 ----------------------------------------------------------------------------------------------------
 
 
 def exploration(histories: Histories) -> pd.DataFrame:
@@ -171,9 +162,6 @@ def _recorded(histories: Histories, metric: str) -> Any:
     return rows.groupby(columns, sort=False)
 
 
-# --- Table 2 ----------------------------------------------------------------------------------------------------------
-
-
 def slices(histories: Histories) -> pd.DataFrame:
     """The weights between consecutive sizes and who holds them in the first round; breaches of nesting in all rounds.
 
@@ -201,9 +189,6 @@ def slices(histories: Histories) -> pd.DataFrame:
 def _first(histories: Histories, metric: str) -> pd.DataFrame:
     cells: pd.DataFrame = _recorded(histories, metric)["value"].first().reset_index()
     return cells
-
-
-# --- Table 3 ----------------------------------------------------------------------------------------------------------
 
 
 def configuration(histories: Histories) -> pd.DataFrame:

@@ -39,8 +39,6 @@ SHARDS = (("conv1", "layer1", "layer2"), ("layer3",), ("layer4", "fc"))
 FALLS = (3 / 8, 5 / 8)
 """When the rate falls, as a part of the rounds: HeteroFL's code has 300 and 500 of 800 for CIFAR-10."""
 
-# --- the methods ------------------------------------------------------------------------------------------------------
-
 
 def algorithms(
     setting: SubmodelSetting, size_set: str, participants: int, sweep: tuple[float, ...] = ()
@@ -91,9 +89,6 @@ def network(setting: SubmodelSetting, algorithm: str) -> Classification:
     if not algorithm.startswith("scalefl"):
         return setting.problem
     return replace(setting.problem, model=setting.problem.model.with_exits(setting.exits))
-
-
-# --- the panels -------------------------------------------------------------------------------------------------------
 
 
 class Lineup(NamedTuple):

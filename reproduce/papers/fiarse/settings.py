@@ -64,9 +64,6 @@ class SubmodelScale:
         return {**self.settings, **self.beside, **self.texts}
 
 
-# --- images -----------------------------------------------------------------------------------------------------------
-
-
 def images(data: Any, model: Model, clients: int, batch: int, split: int | None = 0, **options: Any) -> Classification:
     """Test sets of the clients' own, mini-batches in a fixed order. split: the seed of one split for all runs, as in
     the published code; None: each run has its own."""
@@ -125,8 +122,6 @@ SMALL_CIFAR10 = replace(
 )  # fmt: skip
 
 
-# --- texts ------------------------------------------------------------------------------------------------------------
-
 TEXT_SHARDS = (("embeddings.position",), ("embeddings.word",), ("encoder",))
 """Those of the published code for AG News."""
 
@@ -175,8 +170,6 @@ TOPICS = replace(
     substitute="random words with topics for AG News and an encoder of two layers of 24 features, not pretrained, for "
     "roberta-base; 8 clients, 2 rounds of 2 steps",
 )  # fmt: skip
-
-# --- the scales -------------------------------------------------------------------------------------------------------
 
 SCALES = {
     "smoke": SubmodelScale(
