@@ -9,20 +9,19 @@ from __future__ import annotations
 import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from reproduce.declare.artifact import Artifact, Sheet, function
 from reproduce.report import entries, figures
 from reproduce.report.entries import commits
+from reproduce.report.histories import Histories
 from reproduce.report.looks import DARK, TEXT
 from reproduce.report.names import pretty
 from reproduce.text import counted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from reproduce.report.histories import Histories
 
 
 def absent(fig: Figure, reasons: Sequence[tuple[str, str]]) -> None:
@@ -60,8 +59,6 @@ def legend(fig: Figure) -> None:
 
 def titles(fig: Figure, spans: Mapping[Axes, int]) -> None:
     """Break the titles that are longer than their axes are wide; spans: how many axes one has room over."""
-    from matplotlib.text import Text
-
     for ax in fig.axes:
         place = ax.get_subplotspec()
         columns = place.get_gridspec().ncols if place else 1

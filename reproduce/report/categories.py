@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.patches import Rectangle
 
 from reproduce.report import figures, looks
 from reproduce.report.entries import PARTIAL
 from reproduce.report.metrics import t_interval
 from reproduce.report.names import heading, pretty
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 SHAPE: Mapping[str, Any] = {
     "markersize": 4.2, "markeredgecolor": "white", "markeredgewidth": 0.3, "linestyle": "none", "gid": "dots",
@@ -119,9 +119,6 @@ def heatmap(
     """Mean over seeds per pair of `x` (ascending to the right) and `y` (ascending upwards), printed in its
     box, with a † where some of the seeds lack a value (diverged); a pair whose seeds all lack one is a hatched box, a
     pair that was not run stays empty."""
-    from matplotlib.colors import Normalize
-    from matplotlib.patches import Rectangle
-
     boxes = frame.groupby([y, x])["value"]
     means = boxes.mean().unstack().sort_index().sort_index(axis=1)
     lost = (boxes.size() - boxes.count()).unstack().reindex(index=means.index, columns=means.columns).to_numpy(float)

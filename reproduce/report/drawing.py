@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet, function
+from reproduce.declare.experiment import Experiment
 from reproduce.report import around, entries, figures, marks, metrics
+from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from reproduce.declare.experiment import Experiment
-    from reproduce.report.histories import Histories
 
 ALONE = 4.4
 """Width of a picture of one axes, in inches."""

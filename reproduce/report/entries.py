@@ -8,16 +8,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from reproduce.declare.artifact import Artifact
+from reproduce.report.histories import Histories
 from reproduce.report.names import canonical, pretty
 from reproduce.text import counted
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from reproduce.report.histories import Histories
 
 DASH, MINUS = "\N{EM DASH}", "\N{MINUS SIGN}"
 MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰ"

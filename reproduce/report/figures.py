@@ -13,20 +13,22 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
+from matplotlib import rcParams
+from matplotlib import style as mpl_style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from reproduce import files
 from reproduce.report import looks
 from reproduce.report.looks import GREY, Look
 from reproduce.report.metrics import t_interval
 from reproduce.report.names import pretty
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Spread: TypeAlias = Literal["band", "bars", "end", "seeds"] | None
 FULL = 7.0
@@ -60,16 +62,12 @@ RC: Mapping[str, Any] = {
 
 def style(width: float = FULL) -> AbstractContextManager[None]:
     """The style of all figures: `with style(): ...` around drawing and saving. width: of figures, at most."""
-    from matplotlib import style as mpl_style
-
     # From matplotlib's defaults, so that a matplotlibrc on the machine does not show in the figures.
     return mpl_style.context(["default", {**RC, "figure.figsize": (width, width)}])
 
 
 def page() -> float:
     """The width that the style was given."""
-    from matplotlib import rcParams
-
     return float(rcParams["figure.figsize"][0])
 
 
@@ -110,8 +108,6 @@ def stack(heights: Sequence[float]) -> tuple[Figure, Sequence[Axes]]:
 
 def _figure(width: float, height: float) -> Figure:
     """A figure as wide as the style allows."""
-    from matplotlib.figure import Figure
-
     fig = Figure(figsize=(min(width, page()), height), layout="constrained")
     engine: Any = fig.get_layout_engine()
     engine.set(w_pad=PAD, h_pad=PAD, wspace=0.03, hspace=0.04)
@@ -245,8 +241,6 @@ def chance(ax: Axes, classes: int) -> None:
 def plain_log(ax: Axes, which: Literal["x", "y"]) -> None:
     """A logarithmic `which` axis with plain numbers at 1, 2 and 5 times powers of ten, or at the powers where others
     would not fit."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
     ax.set(**{f"{which}scale": "log"})
     axis, needed = (ax.xaxis, 0.9) if which == "x" else (ax.yaxis, 0.35)
 
@@ -306,8 +300,6 @@ def save(fig: Figure, path: Path) -> list[Path]:
 def lay_out(fig: Figure) -> None:
     """Find the places of all parts, beside which the panels keep their height, once: each file that is written would
     else find them again. They are rounded, since their last digits follow from addresses in memory."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
     FigureCanvasAgg(fig)
     fig.set_dpi(RC["savefig.dpi"])
     around = [*fig.legends, *fig.texts]

@@ -150,11 +150,8 @@ def load(
 
 def one_split(e: Experiment) -> bool:
     """Is the data split once for all seeds, so that intervals over them say nothing of other splits?"""
-    fixed = (
-        getattr(getattr(e.problem, "partition", None), "data_seed", None),
-        getattr(e.problem, "partition_seed", None),
-    )
-    return any(seed is not None for seed in fixed)
+    partition = getattr(e.problem, "partition", None)
+    return (getattr(partition, "data_seed", None), getattr(e.problem, "partition_seed", None)) != (None, None)
 
 
 def _splits(run: Sequence[Experiment]) -> str:

@@ -15,6 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
 BLUE, INDIGO, SKY = "#0072B2", "#332288", "#56B4E9"
 VERMILLION, RUST, SAND, BARK, ROSE = "#D55E00", "#8C2D04", "#F2A45F", "#3B0F00", "#E0457B"
 GREEN, FOREST, OLIVE = "#009E73", "#0B5D1E", "#8A8A1E"
@@ -106,9 +109,6 @@ def _spare(choices: Sequence[str], taken: Sequence[str]) -> str:
 def ramp(count: int) -> list[str]:
     """`count` colours in order, dark to light, that are in order in greyscale and for colour-blind eyes, too, and can
     be seen on white: the last has a contrast of 3."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
     places = [0.3] if count == 1 else [LIGHTEST * i / (count - 1) for i in range(count)]
     return [to_hex(colormaps["cividis"](place)) for place in places]
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patheffects import Normal, Stroke
 
 from reproduce.declare.artifact import Artifact, Printed, Window
+from reproduce.declare.experiment import Experiment
 from reproduce.report import figures, looks
+from reproduce.report.histories import Histories
 from reproduce.report.metrics import rounds_of
 from reproduce.report.names import canonical, pretty
 from reproduce.report.tables import reported
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
-    from reproduce.declare.experiment import Experiment
-    from reproduce.report.histories import Histories
 
 KEY = "printed in the paper"
 
@@ -79,8 +78,6 @@ def key(ax: Axes, mark: Mark, name: str) -> None:
 def _open(look: looks.Look, mark: Mark) -> dict[str, Any]:
     """Keyword arguments for `Axes.plot`: the mark of the series, or an arrow for a lower bound, or a bar; white inside.
     Bars lie below the lines, which they would hide where they agree with them."""
-    from matplotlib.patheffects import Normal, Stroke
-
     if mark.x[0] == mark.x[1]:
         marker = ">" if mark.bound else look.marker
         shape = {"marker": marker, "markersize": 5.5, "markeredgewidth": 1.1, "zorder": 5}
@@ -104,15 +101,11 @@ def of(
             continue
         free = {k: v for k, v in setting.items() if k not in each.only}
         for e, own in zip(experiments, known, strict=True):
-            if needed <= own.keys() and _agree(own, {k: v for k, v in free.items() if k in own}):
+            if needed <= own.keys() and all(canonical(own[k]) == canonical(v) for k, v in free.items() if k in own):
                 values = {**setting, "value": row["paper"]}
                 x, y = _span(each.x, values, own, e), _place(each.y, values, own)
                 yield Mark(str(setting[each.series]), x, y, bool(row["paper_censored"]))
                 break
-
-
-def _agree(own: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return all(k in own and canonical(own[k]) == canonical(v) for k, v in wanted.items())
 
 
 def _place(where: str | float, row: Mapping[str, Any], own: Mapping[str, Any]) -> float:

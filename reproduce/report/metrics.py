@@ -20,18 +20,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from reproduce.clocks.events import on_grid
 from reproduce.declare.artifact import Artifact, Code, Last, Measure, Window, function
 from reproduce.declare.experiment import COLUMNS, Experiment
 from reproduce.report.histories import Histories
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -67,8 +65,6 @@ def read_as(reading: Reading) -> Iterator[None]:
 
 def cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
     """The cells of all measures of an artifact, one below the other."""
-    import pandas as pd
-
     if callable(artifact.cells):
         found: pd.DataFrame = artifact.cells(histories)
         return found
@@ -79,8 +75,6 @@ def cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
 
 def measured(m: Measure, histories: Histories, paper: str) -> pd.DataFrame:
     """The cells of one measure."""
-    import pandas as pd
-
     if isinstance(m, Code):
         found: pd.DataFrame = function(paper, m)(histories)
         return found
@@ -98,8 +92,6 @@ def measured(m: Measure, histories: Histories, paper: str) -> pd.DataFrame:
 
 def _windows(m: Window, histories: Histories) -> pd.DataFrame:
     """The means over a window of each of its sessions."""
-    import pandas as pd
-
     frame = histories.frame
     used, _ = _rows(frame, m.metric, "")
     frame = frame[frame.index.isin(used.index) | (frame["status"] == "diverged")]  # once, not for every transition
@@ -238,8 +230,6 @@ def carried(frame: pd.DataFrame, grid: float, end: float) -> pd.DataFrame:
 
     A curve is as in `smooth`; one that diverged ends with its last row.
     """
-    import pandas as pd
-
     by = [*label_columns(frame), "seed", "metric", "key"]
     times = np.arange(math.floor(end / grid + 1e-9) + 1, dtype=np.float64) * float(grid)
     parts = []

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from reproduce import files
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
-from reproduce.report import entries, formats, metrics, tables
+from reproduce.report import around, drawing, entries, figures, formats, metrics, tables
 from reproduce.report.histories import NOTHING, Histories, Source, load
 from reproduce.report.latex import latex, tex
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REQUIRED = ("algorithm", "seed", "metric", "value")
 LAST = ("algorithm", "metric", "seed", "value", "censored", "text")
@@ -101,8 +99,6 @@ def check(artifact: Artifact, cells: pd.DataFrame) -> pd.DataFrame:
     Required: `algorithm`, `seed` (whole numbers), `metric`, `value` (numbers; NaN where a run has none). Optional:
     `censored` (true or false) and `text` (the cell in words, for tables of settings). One row per setting and seed.
     """
-    import pandas as pd
-
     absent = [c for c in REQUIRED if c not in cells]
     if cells.empty:
         return _no_cells() if absent else cells
@@ -131,8 +127,6 @@ def cells_csv(artifact: Artifact, cells: pd.DataFrame) -> str:
 
 
 def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, width: float) -> list[Path]:
-    from reproduce.report import around, drawing, figures
-
     with figures.style(width or figures.FULL):
         fig = drawing.draw(artifact, histories, cells)
         title, sentences = around.title(artifact, fig), around.caption(artifact, histories, fig)
@@ -144,6 +138,4 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
 
 
 def _no_cells() -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame({c: [] for c in REQUIRED})

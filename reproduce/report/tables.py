@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from reproduce.declare.artifact import NUMBERS, Artifact
 from reproduce.declare.experiment import PACKAGE, Panel
@@ -20,9 +21,6 @@ from reproduce.report import entries
 from reproduce.report.entries import Entry, Text
 from reproduce.report.metrics import over_seeds
 from reproduce.report.names import canonical, heading, pretty, spelled
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURED = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored", "status")
 ABSENT: Mapping[str, Any] = {"paper": np.nan, "paper_std": np.nan, "paper_text": "", "paper_censored": False}
@@ -80,8 +78,6 @@ def reported(paper: str, name: str, folder: Path = PACKAGE / "papers") -> pd.Dat
     Columns: settings, `algorithm`, `metric` (as text), `paper`, `paper_std` (numbers), `paper_text` (the number as it
     is printed, or the words or "NA" of a cell without number), `paper_censored` (the number is a lower bound).
     """
-    import pandas as pd
-
     path = folder / paper / "reported" / f"{name}.csv"
     if not path.is_file():
         return None
@@ -113,8 +109,6 @@ def build(
     column).
     Raises ValueError, naming the artifact and the column, if the cells do not fit the layout.
     """
-    import pandas as pd
-
     frame, differing = _merge(artifact, cells, paper)
     same = entries.comparable(artifact, scale)
     settings = frame[_settings(frame)].astype(str).to_dict("records")
@@ -228,8 +222,6 @@ def _settings(frame: pd.DataFrame) -> list[str]:
 def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) -> tuple[pd.DataFrame, list[str]]:
     """All cells, the paper's first and in its order; settings as text, spelled as in the paper. And notes on settings
     that differ from the paper's."""
-    import pandas as pd
-
     if not len(cells):
         cells = pd.DataFrame({c: pd.Series(dtype=object) for c in ("algorithm", "metric", "seed", "value")})
     # By seed, so that the order of the cells does not show in the last digit of a mean.
@@ -244,7 +236,11 @@ def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) 
             spelling |= {canonical(v): v for v in paper[c]}
             paper = paper.assign(**{c: [spelling[canonical(v)] for v in paper[c]]})
         ours[c] = [spelling[canonical(v)] for v in ours[c]]
-    ours = _complete(artifact, ours, paper, theirs)
+    lacking = [c for c in theirs if c not in ours]
+    if not len(ours):
+        ours = ours.assign(**{c: "" for c in [*lacking, *artifact.rows, *artifact.columns] if c not in ours})
+    elif lacking:
+        raise ValueError(f"{artifact.id}: the cells lack the column '{lacking[0]}' of reported/{artifact.name}.csv")
     match = [*dict.fromkeys([*(c for c in theirs if c not in artifact.labels), "algorithm", "metric"])]
     if paper.duplicated(match).any():
         raise ValueError(f"{artifact.id}: the columns {', '.join(match)} do not tell the paper's cells apart")
@@ -268,22 +264,6 @@ def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) 
     difference = (numbers["mean"] - numbers["paper"]).where(exact)
     words = both[[*settings, "text", "paper_text"]].fillna("")
     return pd.concat([words, numbers, counts, flags], axis=1).assign(difference=difference), notes
-
-
-def _complete(artifact: Artifact, ours: pd.DataFrame, paper: pd.DataFrame, theirs: list[str]) -> pd.DataFrame:
-    """`ours` with the paper's settings that our cells do not have, where the others determine them."""
-    if not len(ours):
-        return ours.assign(**{c: "" for c in [*theirs, *artifact.rows, *artifact.columns] if c not in ours})
-    shared = [c for c in theirs if c in ours and c != "metric"]
-    for column in [c for c in theirs if c not in ours]:
-        known = paper.groupby(shared)[column].agg(["first", "nunique"])
-        if paper[column].nunique() > 1 and (known["nunique"] > 1).any():
-            raise ValueError(f"{artifact.id}: the cells lack the column '{column}' of reported/{artifact.name}.csv")
-        if paper[column].nunique() <= 1:
-            ours[column] = paper[column].iloc[0] if len(paper) else ""
-        else:
-            ours[column] = ours[shared].join(known["first"], on=shared)["first"].fillna("")
-    return ours
 
 
 def _to_print(artifact: Artifact, frame: pd.DataFrame, paper: pd.DataFrame | None) -> pd.DataFrame:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reproduce.declare.artifact import Reach
 from reproduce.papers.defedavg import runs, settings
+from reproduce.papers.defedavg.artifacts import REACHED
 from reproduce.papers.defedavg.choices import JUDGE
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
@@ -100,11 +100,6 @@ def _at_times(frame: pd.DataFrame, metric: str, times: pd.DataFrame, name: str) 
     return last.assign(metric=name, value=value, censored=over & ~lost)[[*by, "metric", "value", "censored"]]
 
 
-def rounds_to_target(histories: Histories) -> pd.DataFrame:
-    """Of the runs over aggregations: when they reach the target of Table I, to within the evaluation interval."""
-    return metrics.measured(Reach(target="target_accuracy_pct", horizon="clock.aggregations"), histories, "defedavg")
-
-
 def of_participants(histories: Histories, at: int, first: int, last: int) -> pd.DataFrame:
     """Accuracy after `at` aggregations, aggregations to the target, and how much the accuracy jumps between evaluations
     from aggregation `first` to `last` (as far as runs go); of shorter runs (smoke) the last half stands in."""
@@ -118,16 +113,10 @@ def of_participants(histories: Histories, at: int, first: int, last: int) -> pd.
     jumps["value"] = jumps["value"].mask(metrics.diverged(jumps, frame, last))
     parts = [
         metrics.plateau(frame, "accuracy", at, at, name="test_accuracy_pct_at_round_300"),
-        rounds_to_target(histories).drop(columns="K"),
+        metrics.measured(REACHED, histories, "defedavg").drop(columns="K"),
         jumps.assign(metric="std_of_test_accuracy_differences"),
     ]
     return pd.concat(parts, ignore_index=True).drop(columns="target_accuracy_pct")
-
-
-def of_steps(histories: Histories) -> pd.DataFrame:
-    """Aggregations to the target of Table I, and the mean accuracy of the last five evaluations."""
-    final = metrics.last(histories.frame, "accuracy", 5, name="final_test_accuracy_pct")
-    return pd.concat([rounds_to_target(histories), final], ignore_index=True).drop(columns="target_accuracy_pct")
 
 
 def same_rates(histories: Histories) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from operator import mul
 from typing import Any, NamedTuple
 
 from reproduce.algorithms.scaffold import Scaffold
@@ -59,16 +61,11 @@ CHOICES = (
 )
 
 
-def times(factor: float) -> Any:
-    """A change of a number."""
-    return lambda number: factor * number
-
-
 FEWER = "20 clients in all"
-TRIPLED = {"algorithm.lr": times(3)}
+TRIPLED = {"algorithm.lr": partial(mul, 3)}
 MORE = (
     *compared("three times the rate", TRIPLED),
-    *compared("a third of the rate", {"algorithm.lr": times(1 / 3)}),
+    *compared("a third of the rate", {"algorithm.lr": partial(mul, 1 / 3)}),
     *compared("an epoch for five steps", {"system.work": Epochs(1)}),
     *compared(FEWER, {}),
     *compared("a fifth of the updates is lost", {"system.link": Same(0.2)}),
@@ -76,7 +73,7 @@ MORE = (
 """What the paper leaves open of the whole experiment, not of the method alone: with the schemes beside it."""
 WEIGHTS = (
     Choice(AS_RUN, scheme="continuous"),
-    Choice("half the weight of the distillation", scheme="continuous", changes={"algorithm.kappa": times(0.5)}),
+    Choice("half the weight of the distillation", scheme="continuous", changes={"algorithm.kappa": partial(mul, 0.5)}),
 )
 """The distillation of Continuous, whose weight the paper's lists and its sample command say differently."""
 SHARES = {"problem.partition": lambda given: GroupedShares(given.alpha, given.overlap)}

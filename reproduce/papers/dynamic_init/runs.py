@@ -73,14 +73,12 @@ FIGURES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, .
 
 @cache
 def panels(names: tuple[str, ...], scale: str) -> tuple[Panel, ...]:
-    """The panels that some tables or figures read, as far as their data sets are run at a scale."""
+    """The panels that some tables or figures read."""
     here = SCALES[scale]
     found: dict[str, dict[tuple[float, ...], Experiment]] = {}
     about: dict[str, tuple[tuple[int, ...], dict[str, None]]] = {}
     for row in (row for name in names for row in rows(name)):
-        data = here.data.get(row["dataset"])
-        if data is None:
-            continue
+        data = here.data[row["dataset"]]
         name, seeds, e = _declared(scale, tuple(row.items()))
         departures = [data.substitute, *(departed(row, data, here) if data.substitute else ())]
         algorithm, scheme = ALGORITHMS.index(row["algorithm"]), SCHEMES.index(row["init_scheme"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import mul
 from typing import Any
 
 from reproduce.algorithms.base import WeightedDraws
@@ -16,11 +18,6 @@ from reproduce.partitions.dirichlet import DirichletClass, DirichletClient
 from reproduce.partitions.labels import ClassPerClient
 from reproduce.streams import rng
 from reproduce.systems import System, link, work
-
-
-def times(factor: float) -> Callable[[float], float]:
-    """A change of a number."""
-    return lambda number: factor * number
 
 
 def exchanged(halves: Any) -> Any:
@@ -53,7 +50,7 @@ DEFAULT = "as in Fig. 6"
 CALIBRATED, FEDNOVA = ("fedacs", "ca_fedavg"), ("fednova",)
 STEPS, EXCHANGED = {"system.work.unit": "steps"}, {"system.work": exchanged, "system.link": exchanged}
 HALF, HEARD = {"problem.partition": ClassPerClient("modulo")}, {"algorithm.effective_steps": "received"}
-RATE = {factor: {"algorithm.lr": times(factor)} for factor in (0.02, 0.1, 0.2, 0.4, 0.5, 4.0, 5.0)}
+RATE = {factor: {"algorithm.lr": partial(mul, factor)} for factor in (0.02, 0.1, 0.2, 0.4, 0.5, 4.0, 5.0)}
 CHOICES = (
     Choice("default", DEFAULT, brief=True),
     Choice("slow clients own", "the last five classes", EXCHANGED, brief=True),
@@ -179,7 +176,7 @@ def traded(scale: str) -> tuple[Panel, ...]:
     for (slow, changes), factor, name in itertools.product(ASSIGNED.items(), RATES, ("fedacs", "fedavg")):
         (e,) = varied(Choice("", "", changes), setting, (name,))
         told = {"slow_own": slow, "rate": factor, "algorithm": name, "dataset": setting.name, "tail": setting.tail}
-        found.append(changed(e, {"labels": told, "algorithm.lr": times(factor), "clock.by_class": True}))
+        found.append(changed(e, {"labels": told, "algorithm.lr": partial(mul, factor), "clock.by_class": True}))
     return (Panel(f"classes-{setting.name.replace('_', '-')}", tuple(found), setting.seeds, setting.substitute),)
 
 
