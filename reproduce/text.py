@@ -21,24 +21,15 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Print `table` in the width of the terminal, or in 80 columns."""
-    print("\n".join(table(header, rows, right, shutil.get_terminal_size().columns)))
-
-
-def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), width: int = sys.maxsize
-) -> list[str]:
-    """The lines of `rows` under `header`, the columns named in `right` flush right. Nothing is cut: where a `width` is
-    too small, the last column takes several lines."""
+    """Print `rows` under `header`, the columns named in `right` flush right. Nothing is cut: where the terminal, or 80
+    columns, are too narrow, the last column takes several lines."""
     *widths, last = (max(map(len, column)) for column in zip(header, *rows, strict=True))
-    widths.append(min(last, max(20, width - sum(widths) - 2 * len(widths))))
-    lines = []
+    widths.append(min(last, max(20, shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths))))
     for row in (header, *rows):
         cells = [*([cell] for cell in row[:-1]), textwrap.wrap(row[-1], widths[-1])]
         for line in zip_longest(*cells, fillvalue=""):
             aligned = (c.rjust(w) if h in right else c.ljust(w) for c, w, h in zip(line, widths, header, strict=True))
-            lines.append("  ".join(aligned).rstrip())
-    return lines
+            print("  ".join(aligned).rstrip())
 
 
 def markdown(header: Sequence[str], rows: Iterable[Iterable[object]], sides: str = "") -> str:

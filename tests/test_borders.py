@@ -68,7 +68,7 @@ def test_a_whole_table_and_a_line_of_the_scoreboard_keep_their_columns(text: str
     table = whole("fedagrac", "table1")
     body = {place: {**entry, OURS: Text(text), PAPER: Text(f"({text})")} for place, entry in table.body.items()}
     rows = tuple((text, *labels[1:]) for labels in table.rows)
-    odd = replace(table, body=body, rows=rows, notes=(text, *table.notes), caption=(text, *table.caption[1:]), signs=())
+    odd = replace(table, body=body, rows=rows, notes=(text, *table.notes), above=(text, *table.above[1:]), signs=())
     lines = formats.markdown(odd).split("\n")
     widths = {len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in lines if line.startswith("|")}
     assert widths == {6}

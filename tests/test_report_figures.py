@@ -193,7 +193,7 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     for ax in axes[0]:
         figures.curves(ax, runs(SEVEN), spread="band")
         ax.set(xlabel="Round", ylabel="Accuracy (%)", title="α = 0.1")
-    around.absent(fig, [("c", histories.reason("c") or "")])
+    around.absent(fig, [("c", dict(histories.missing)["c"])])
     around.legend(fig)
     return fig
 

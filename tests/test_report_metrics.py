@@ -61,7 +61,7 @@ class TestMetrics:
         assert self.values(metrics.plateau(self.frame, "accuracy", 2, 2)) == [50, 20, 70]
         got = self.values(metrics.plateau(self.frame, "accuracy", 3, 3))
         assert got == pytest.approx([40, 30, np.nan], nan_ok=True)
-        with pytest.raises(ValueError, match="not evaluated in rounds 6 to 6; rounds: 1, 2, 3, 4, 5"):
+        with pytest.raises(ValueError, match="not evaluated in rounds 6 to 6"):
             metrics.plateau(self.frame, "accuracy", 6, 6)
         with pytest.raises(ValueError, match="no metric 'loss' in the histories; there are: accuracy, sized, work"):
             metrics.plateau(self.frame, "loss", 1, 1)

@@ -39,8 +39,6 @@ class TestHistories:
         assert list(found.frame["value"]) == [1, 2, 3]
         assert list(found.frame.columns) == ["algorithm", "dataset", *COLUMNS]
         assert found.missing == (("c", "needs svhn"),)
-        assert found.reason("c") == "needs svhn"
-        assert found.reason("a") is None
         assert found.substitutes == ("s",)
         assert found.seeds == (0, 4)
         assert found.seeds_each == (1, 1)

@@ -139,7 +139,7 @@ def _places(picture: Sheet, artifact: Artifact, histories: Histories) -> list[Pl
         labels = dict(zip(picture.axes, values, strict=True))
         shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
         title = picture.title.format(letter=chr(ord("a") + i), **shown)
-        why = next(filter(None, map(histories.reason, panels[values])), "no results")
+        why = next((why for panel, why in histories.missing if panel in panels[values]), "no results")
         here = _of(histories, labels, picture)
         found.append(Place(title, labels, here, _series(here, picture.series, artifact), why))
     return found

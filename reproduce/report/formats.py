@@ -21,12 +21,12 @@ def csv(table: Table) -> str:
 
 def markdown(table: Table) -> str:
     """A GitHub table, with lines of ours, of the paper, and of the difference; its signs and notes."""
-    out = [f"## {md(table.title)}", "", block(" ".join(table.caption)), ""]
+    out = [f"## {md(table.artifact.title)}", "", block(" ".join(table.caption)), ""]
     stubs = [*map(md, table.stubs)]
     top, *below = _heads(table)
     body = [[*[""] * len(stubs), *(f"**{md(text)}**" if text else "" for text in line)] for line in below]
     for i, row in enumerate(table.rows):
-        labels = [md(label(x, table.names)) for x in row]
+        labels = [md(label(x, table.artifact.names)) for x in row]
         for kind, texts in table.lines(i):
             body.append([*labels, *[kind] * table.kinds, *map(_text, texts)])
             labels = [""] * len(labels)
@@ -48,8 +48,8 @@ def _text(text: Text | None) -> str:
 def _heads(table: Table) -> list[list[str]]:
     """The headings of the columns, level by level; one that stands over several columns is over the first of them."""
     levels: list[list[str]] = []
-    for level, name in enumerate(table.column_names):
-        last = level == len(table.column_names) - 1
+    for level, name in enumerate(table.artifact.columns):
+        last = level == len(table.artifact.columns) - 1
         line, before = [], None
         for labels in table.columns:
             text = column_heading(labels[level], name, table)

@@ -86,10 +86,6 @@ class Histories:
         """The runs whose numbers an experiment has."""
         return [run for run in self.runs if run.labels == dict(e.labels)] or _equal(self.runs, e)
 
-    def reason(self, panel: str) -> str | None:
-        """Why `panel` has no results, or None if it has."""
-        return next((why for name, why in self.missing if name == panel), None)
-
 
 def _name(labels: Mapping[Any, Any], columns: Sequence[str]) -> tuple[str, ...]:
     """What tells an experiment from the others in a frame with these label columns."""

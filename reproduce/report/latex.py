@@ -42,7 +42,7 @@ def tex(text: str) -> str:
 
 def latex(table: Table) -> str:
     """The table with its caption and signs; a comment if there is nothing in it."""
-    first = f"% {table.id}, {table.scale} scale; needs booktabs, graphicx and rotating"
+    first = f"% {table.artifact.id}, {table.scale} scale; needs booktabs, graphicx and rotating"
     if not table.body:
         return f"{first}\n% no numbers\n"
     rows = [_lines(table, i) for i in range(len(table.rows))]
@@ -54,9 +54,9 @@ def latex(table: Table) -> str:
     made = [first]
     for number, part in enumerate(parts, 1):
         again = "" if number == 1 else r"\addtocounter{table}{-1}"
-        caption = tex(table.title.rstrip(".") + ("" if again else f". {table.caption[0].rstrip('.')}"))
+        caption = tex(table.artifact.title.rstrip(".") + ("" if again else f". {table.caption[0].rstrip('.')}"))
         of = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
-        labelled = rf"\label{{tab:{re.sub('[/_]', '-', table.id)}}}" if number == 1 else ""
+        labelled = rf"\label{{tab:{re.sub('[/_]', '-', table.artifact.id)}}}" if number == 1 else ""
         made += [
             rf"\begin{{{name}}}[tp]",
             r"\footnotesize\centering\setlength{\tabcolsep}{3pt}\setlength{\belowcaptionskip}{5pt}",
@@ -71,7 +71,7 @@ def latex(table: Table) -> str:
 
 def _lines(table: Table, i: int) -> list[list[Text]]:
     """The lines of row `i` of the table: its labels, in the first of them, what the line is, and its texts."""
-    labels, nothing = [Text(label(name, table.names)) for name in table.rows[i]], Text("")
+    labels, nothing = [Text(label(name, table.artifact.names)) for name in table.rows[i]], Text("")
     return [
         [*([nothing] * len(labels) if n else labels), *[Text(kind)] * table.kinds, *(t or nothing for t in texts)]
         for n, (kind, texts) in enumerate(table.lines(i))
@@ -80,7 +80,7 @@ def _lines(table: Table, i: int) -> list[list[Text]]:
 
 def _tabular(table: Table, rows: Sequence[Sequence[Sequence[Text]]]) -> list[str]:
     """Rows of lines, with the headings; labels of levels but the last are said where they change."""
-    last, stubs = len(table.row_names) - 1, len(table.stubs)
+    last, stubs = len(table.artifact.rows) - 1, len(table.stubs)
     before: Sequence[Text] = []
     body = []
     for labelled, *more in rows:
@@ -89,7 +89,7 @@ def _tabular(table: Table, rows: Sequence[Sequence[Sequence[Text]]]) -> list[str
         body += [between + _row([*[""] * same, *map(_set, labelled[same:])]), *(_row(map(_set, line)) for line in more)]
         before = labelled
     heads = []
-    for level, name in enumerate(table.column_names[:-1]):
+    for level, name in enumerate(table.artifact.columns[:-1]):
         at, cells, rules = stubs + 1, [""] * stubs, ""
         for labels, group in groupby(labels[: level + 1] for labels in table.columns):
             count = len(list(group))
@@ -119,7 +119,7 @@ def _set(text: Text) -> str:
 
 def _names(table: Table) -> list[str]:
     """The lowest headings of all columns."""
-    return [*table.stubs, *(column_heading(at[-1], table.column_names[-1], table) for at in table.columns)]
+    return [*table.stubs, *(column_heading(at[-1], table.artifact.columns[-1], table) for at in table.columns)]
 
 
 def _width(table: Table, lines: Sequence[Sequence[Text]]) -> int:

@@ -150,7 +150,7 @@ def plateau(frame: pd.DataFrame, metric: str, first: int, final: int, *, name: s
     rows, by = _rows(frame, metric, "")
     window = rows[rows["round"].between(first, final)]
     if window.empty and len(_whole(rows)):
-        raise ValueError(f"'{metric}' was not evaluated in rounds {first} to {final}; rounds: {_some(rows['round'])}")
+        raise ValueError(f"'{metric}' was not evaluated in rounds {first} to {final}")
     found = _cells(_mean(window, by), rows, by, name or metric)
     # The last evaluation may lie before `final`. Runs that diverged do not tell: theirs is where they ended.
     whole = _whole(window)["round"]
@@ -271,7 +271,7 @@ def _rows(frame: pd.DataFrame, metric: str, key: str | None) -> tuple[pd.DataFra
     """The rows of one metric in the order of rounds, and the columns that name a run."""
     rows = frame[frame["metric"] == metric]
     if len(frame) and rows.empty:
-        raise ValueError(f"no metric '{metric}' in the histories; there are: {_some(frame['metric'])}")
+        raise ValueError(f"no metric '{metric}' in the histories; there are: {', '.join(sorted(set(frame['metric'])))}")
     if key is not None:
         rows = rows[rows["key"] == key]
     by = [*label_columns(frame), *(["key"] if key is None else []), "seed"]
@@ -299,11 +299,6 @@ def _cells(value: pd.Series[float], rows: pd.DataFrame, by: list[str], name: str
     runs = rows.sort_index()[by].drop_duplicates()
     cells = runs.merge(value.rename("value").reset_index(), on=by, how="left")
     return cells.assign(metric=name)[[*by, "metric", "value"]].reset_index(drop=True)
-
-
-def _some(column: pd.Series) -> str:
-    values = sorted(column.unique())
-    return ", ".join(map(str, values if len(values) <= 12 else [*values[:6], "...", *values[-3:]]))
 
 
 def t_interval(values: Sequence[float], level: float = 0.95, step: float = 0.0) -> tuple[float, float]:

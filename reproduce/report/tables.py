@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,24 +36,20 @@ class Table:
 
     frame: one row per cell in the paper's order: settings, algorithm, metric, then `MEASURED`, `paper_censored`, and
         `text`, `paper_text` where there are cells in words. `status` is "run", "no value" or "not run: <reason>".
-    rows, columns: the labels of the lines and columns, one string per name in `row_names` / `column_names`.
+    rows, columns: the labels of the lines and columns, one string per name in the artifact's `rows` / `columns`.
     body: (index of the row, index of the column) -> entry; places that are empty in the paper too are absent.
     signs: what signs in the body mean. notes: sentences.
     """
 
-    id: str
-    title: str
+    artifact: Artifact
     scale: str
     frame: pd.DataFrame
-    row_names: Labels
-    column_names: Labels
     rows: tuple[Labels, ...]
     columns: tuple[Labels, ...]
     body: Mapping[tuple[int, int], Entry]
-    caption: tuple[str, ...]
+    above: tuple[str, ...]
     signs: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    names: Mapping[str, str]
 
     def lines(self, row: int) -> list[tuple[str, list[Text | None]]]:
         """The lines of a row: what each is ("" where all of the table are alike), and what stands in each place."""
@@ -63,7 +59,13 @@ class Table:
     @property
     def stubs(self) -> list[str]:
         """The headings before those of the columns."""
-        return [*(heading(n, self.names) for n in self.row_names), *[""] * self.kinds]
+        return [*(heading(n, self.artifact.names) for n in self.artifact.rows), *[""] * self.kinds]
+
+    @property
+    def caption(self) -> tuple[str, ...]:
+        """The sentences `above`, and that all numbers of the paper are ours where no line says so."""
+        equal = not self.kinds and any(entries.PAPER in entry for entry in self.body.values())
+        return (*self.above, entries.EQUAL) if equal else self.above
 
     @cached_property
     def kinds(self) -> bool:
@@ -139,30 +141,23 @@ def build(
     body = {place: style.entry(cell) for place, cell in places.items()}
     if beside:
         left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
-        notes += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
+        notes += [f"{heading(metric, artifact.names)}: in the paper, not measured here." for metric in left_out]
         tinted = any(text.tint for entry in body.values() for text in entry.values())
         notes += [entries.TINTS] * tinted + [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
     if not places:
         notes = [f"{entries.DASH} not run: {reason({})}.", *notes]
     words = ("text", "paper_text") if frame["text"].astype(bool).any() else ()
-    made = Table(
-        artifact.id,
-        artifact.title,
+    return Table(
+        artifact,
         scale,
         frame[[*_settings(frame), *MEASURED, "paper_censored", *words]],
-        artifact.rows,
-        artifact.columns,
         tuple(rows),
         tuple(columns),
         body,
         tuple(entries.caption(artifact, scale, substitutes, printed, same)),
         tuple(style.signs(list(places.values()))),
         (*notes, *artifact.notes, *entries.settings(substitutes)),
-        style.names,
     )
-    if made.kinds or not any(entries.PAPER in entry for entry in body.values()):
-        return made
-    return replace(made, caption=(*made.caption, entries.EQUAL))
 
 
 def _without(shown: pd.DataFrame) -> list[str]:
@@ -181,11 +176,12 @@ def label(value: str, names: Mapping[str, str]) -> str:
 
 def column_heading(value: str, name: str, table: Table) -> str:
     """A column heading; a bare number says what it is a number of."""
-    text = label(value, table.names)
+    names = table.artifact.names
+    text = label(value, names)
     if re.fullmatch(r"[\d.,/]+", text) is None:
-        return heading(value, table.names)
-    title = pretty(name, table.names)
-    return f"{title} = {text}" if len(title) < 3 else f"{heading(name, table.names)} {text}"
+        return heading(value, names)
+    title = pretty(name, names)
+    return f"{title} = {text}" if len(title) < 3 else f"{heading(name, names)} {text}"
 
 
 def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: str) -> Reason:

@@ -65,10 +65,13 @@ def kaiming(given: MLP | ConvNet) -> MLP | ConvNet:
     return replace(given, initialisation="kaiming") if isinstance(given, ConvNet) else KaimingMLP(**vars(given))
 
 
-def _of_images(distribution: str) -> tuple[Choice, ...]:
-    """Another start of the network, and twice the local steps at the same rate and at half of it (Fig. 7)."""
+def _of_both(distribution: str) -> tuple[Choice, ...]:
+    """The batches' order, pixels, another start of the network, and twice the local steps at the same rate and at half
+    of it (Fig. 7)."""
     ours = runs.PROPOSED[distribution]
     return (
+        *(_choice(a, "order", "batches in a new order per pass", ORDER, panel="data") for a in PAIR[distribution]),
+        *(_choice(a, "centred", "pixels from -1 to 1", CENTRED, panel="data") for a in PAIR[distribution]),
         *(
             _choice(a, "kaiming", "Kaiming's start", {"problem.model": kaiming}, panel="start")
             for a in PAIR[distribution]
@@ -78,11 +81,14 @@ def _of_images(distribution: str) -> tuple[Choice, ...]:
     )
 
 
+FIRST = (
+    _choice("fedavg", "rate", "speeds read as rates", RATE),
+    _choice("favano", "parallel", "contacts at once", contact="parallel"),
+    _choice("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
+)
 CHOICES: Mapping[str, tuple[Choice, ...]] = {
     "iid": (
-        _choice("fedavg", "rate", "speeds read as rates", RATE),
-        _choice("favano", "parallel", "contacts at once", contact="parallel"),
-        _choice("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
+        *FIRST,
         _choice("asysg", "all", "all clients at work", concurrency="N"),
         _choice("asysg", "sum", "sum of the gradients", factors=(10, 1), panel="sum"),
         _choice("defedavg_iid", "free_uplink", "upload does not block", block_uplink=False),
@@ -94,14 +100,10 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         _choice("fedavg", "local10", "local rate / 10, as Table II for n >= 20", factors=(1, 0.1), panel="more"),
         *(_choice(a, "honest", "transfers / 15: honest cost of steps", HONEST, panel="more") for a in PAIR["iid"]),
         *(_choice(a, "counted", "size counted from the network", COUNTED, panel="more") for a in PAIR["iid"]),
-        *(_choice(a, "order", "batches in a new order per pass", ORDER, panel="data") for a in PAIR["iid"]),
-        *(_choice(a, "centred", "pixels from -1 to 1", CENTRED, panel="data") for a in PAIR["iid"]),
-        *_of_images("iid"),
+        *_of_both("iid"),
     ),
     "noniid": (
-        _choice("fedavg", "rate", "speeds read as rates", RATE),
-        _choice("favano", "parallel", "contacts at once", contact="parallel"),
-        _choice("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
+        *FIRST,
         _choice("fedbuff", "few", "n clients at work", concurrency="n"),
         _choice("fedbuff", "scaled", "weights 1/√(1 + staleness)", {"algorithm.staleness_power": 0.5}),
         _choice("fedbuff", "no_server_rate", "without a server rate (1)", {"algorithm.server_lr": 1.0}),
@@ -111,9 +113,7 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         _choice("defedavg_niid", "local2", "local rate x 2, supposed misprint", factors=(1, 2)),
         *(_choice(a, "shards", "two shards at random", SHARDS, panel="more") for a in PAIR["noniid"]),
         *(_choice(a, "heavy", "momentum 0.9, local rate / 10", HEAVY, (1, 0.1), "more") for a in PAIR["noniid"]),
-        *(_choice(a, "order", "batches in a new order per pass", ORDER, panel="data") for a in PAIR["noniid"]),
-        *(_choice(a, "centred", "pixels from -1 to 1", CENTRED, panel="data") for a in PAIR["noniid"]),
-        *_of_images("noniid"),
+        *_of_both("noniid"),
     ),
 }
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
