@@ -242,10 +242,9 @@ def _begun(place: Path) -> bool:
 def _half_files(place: Path) -> int:
     """Files under their final names that are not whole."""
     from reproduce.engine.checkpoint import load
-    from reproduce.runs import results
 
     result = place / "result.parquet"
-    half = result.exists() and not results.stored(result)
+    half = result.exists() and not store.found(result)[1]
     for checkpoint in place.glob("store/checkpoints/*.pt"):
         try:
             load(checkpoint)

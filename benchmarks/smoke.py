@@ -52,11 +52,11 @@ def _steps(folder: Path) -> dict[str, list[float]]:
 
 def _jobs(folder: Path) -> dict[str, float]:
     """Seconds inside the training jobs by part, from the provenance of their results."""
-    from reproduce.runs import results
+    from reproduce import store
 
     parts: dict[str, float] = defaultdict(float)
     for file in sorted((folder / "results/smoke").rglob("*.parquet")):
-        for said in {id(run.training): run.training for run in results.stored(file)}.values():
+        for said in {id(run.training): run.training for run in store.found(file)[1]}.values():
             for part, seconds in said["seconds_by_part"].items():
                 parts[{"train": "training", "evaluate": "evaluation", "gradient": "gradients"}[part]] += seconds
             parts["the rest of a job"] += said["seconds"] - sum(said["seconds_by_part"].values())

@@ -15,7 +15,7 @@ from reproduce.partitions.groups import GroupedDirichlet
 PLAN = """
 from reproduce.runs import costs, plan
 for job in plan.jobs({scale!r}):
-    plan.digest({scale!r}, job.paper, job.name), costs.cost(job)
+    plan.digest(job, "float32"), costs.cost(job)
 """
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reproduce import store
 from reproduce.declare import apart
 from reproduce.play import play
 from reproduce.play.benchmarks import find
@@ -123,4 +124,4 @@ def test_a_network_that_reads_is_trained_again(folder: Path, init: str, factor: 
     for _ in range(2):
         play("fednova", on="fedagrac/fig5-tiny-cnn-3@1", model="reading_net:Net", scale="smoke", seeds=(0,))
     (file,) = Path("results/smoke/play").iterdir()
-    assert all(bool(run.training.get("read")) == due for run in results.stored(file))
+    assert all(bool(run.training.get("read")) == due for run in store.found(file)[1])

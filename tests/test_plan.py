@@ -131,17 +131,17 @@ def test_digest_changes_with_numbers_labels_and_seeds_only(declare: Callable[...
     digests = []
     for p in (base, replace(base, substitute="smaller"), *changed):
         declare(artifact("fig1", p))
-        digests.append(plan.digest("smoke", "fedacs", "a"))
+        digests.append(plan.digest(plan.job("smoke", "fedacs", "a"), "float32"))
     assert digests[0] == digests[1]
     assert len(set(digests[1:])) == 1 + len(changed)
 
 
 def test_seeds_override(declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     declare(artifact("fig1", panel("a")))
-    declared = plan.digest("smoke", "fedacs", "a")
+    declared = plan.digest(plan.job("smoke", "fedacs", "a"), "float32")
     monkeypatch.setenv("REPRODUCE_SEEDS", "3,5")
     assert plan.job("smoke", "fedacs", "a").panel.seeds == (3, 5)
-    assert plan.digest("smoke", "fedacs", "a") != declared
+    assert plan.digest(plan.job("smoke", "fedacs", "a"), "float32") != declared
     monkeypatch.delenv("REPRODUCE_SEEDS")
     assert plan.job("smoke", "fedacs", "a").panel.seeds == (0, 1)
 
@@ -210,7 +210,7 @@ def test_importing_the_plan_and_the_artifacts_needs_no_heavy_library() -> None:
 @pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
 def test_every_artifact_of_every_paper_has_a_plan(scale: str) -> None:
     jobs = plan.jobs(scale)
-    digests = {plan.digest(scale, j.paper, j.name) for j in jobs}
+    digests = {plan.digest(j, "float32") for j in jobs}
     assert len(digests) > 0.8 * len(jobs)
     assert {a.paper for a in artifacts()} == set(PAPERS)
     assert all(costs.cost(j).seconds > 0 for j in jobs)

@@ -16,6 +16,7 @@ from own_algorithms import OWN
 from runs import run
 from scipy import stats
 
+from reproduce import store
 from reproduce.__main__ import main
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
@@ -203,7 +204,7 @@ def test_nothing_is_trained_twice_and_a_changed_class_alone_again(
     pd.testing.assert_frame_equal(changed[:2], first[:2])
     files = sorted(Path("results/smoke/play").iterdir())
     assert [file.name for file in files] == ["fedagrac-steps.parquet"]
-    runs = results.stored(files[0])
+    runs = store.found(files[0])[1]
     assert len(runs) == 3
     (own,) = (run.experiment for run in runs if "files" in run.experiment)
     assert own["algorithm"]["type"] == "mine:Slow"

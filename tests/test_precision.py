@@ -110,10 +110,10 @@ def test_a_precision_that_makes_no_sense_is_refused(
 def test_another_precision_is_another_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """The digest names the checkpoint and triggers training anew; float32 keeps the names it always had."""
     job = plan.jobs("smoke")[0]
-    digests = [plan.digest("smoke", job.paper, job.name)]
+    digests = [plan.digest(job, settings().precision)]
     for precision in ("bfloat16", "float32"):
         monkeypatch.setenv("REPRODUCE_PRECISION", precision)
-        digests.append(plan.digest("smoke", job.paper, job.name))
+        digests.append(plan.digest(job, settings().precision))
     assert digests[0] == digests[2] != digests[1]
 
 

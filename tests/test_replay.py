@@ -13,6 +13,7 @@ import pytest
 import written
 from runs import run
 
+from reproduce import store
 from reproduce.__main__ import main
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
@@ -190,6 +191,6 @@ def test_committed_results_are_what_the_code_computes(
     monkeypatch.chdir(ROOT)
     job = plan.job(scale, paper, name)
     assert results.standing(job).usable
-    seeds = [results.stored(job.output)[0].seed]
+    seeds = [store.found(Path(job.output))[1][0].seed]
     outcome = replay(job.experiments, seeds, 2, pd.read_parquet(job.output), "float32")
     assert outcome.agrees, outcome

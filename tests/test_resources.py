@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from reproduce import store
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
@@ -24,7 +25,6 @@ from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs import job as train
-from reproduce.runs import results
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps
@@ -79,7 +79,7 @@ def test_results_say_what_they_took(tmp_path: Path) -> None:
     panel = Panel("p", (experiment("a", steps=4000), experiment("b", lr=0.2)), (0, 1, 2))
     before = peak_memory()
     train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "resources", tmp_path / "p.parquet")
-    runs = results.stored(tmp_path / "p.parquet")
+    runs = store.found(tmp_path / "p.parquet")[1]
     assert len(runs) == 6
     assert runs[0].training["cpu_seconds"] >= sum(run.seconds or 0 for run in runs) - 0.01 * 6
     assert 0 < sum(runs[0].training["seconds_by_part"].values()) <= runs[0].training["seconds"] + 0.02
@@ -109,7 +109,7 @@ def test_an_interrupted_job_counts_on_and_knows_what_began_it(tmp_path: Path, mo
         with pytest.raises(ZeroDivisionError):
             train.train_job(*arguments)
     train.train_job(*arguments)
-    (only,) = results.stored(out)
+    (only,) = store.found(out)[1]
     note = only.training
     assert note["resumed"]
     version = re.escape(str(torch.__version__))

@@ -97,7 +97,7 @@ def test_other_runs_of_the_same_file_are_trained_beside_it(tmp_path: Path) -> No
 def test_a_second_play_of_an_own_class_leaves_the_file_of_the_first() -> None:
     """Between its training and its second one, when nothing else of it is locked."""
     entry: Any = SimpleNamespace(spec=SimpleNamespace(text="mine:Slow"), benchmark=SimpleNamespace(name="toy"))
-    aside = settings().store / "checkpoints" / f"p-{plan.digest_of(JOB, 'float32')}.parquet"
+    aside = settings().store / "checkpoints" / f"p-{plan.digest(JOB, 'float32')}.parquet"
     files.write_text(aside, "of the first")
     with files.sole(aside, "it"), pytest.raises(UserError, match=r"^mine:Slow on toy is being trained by process"):
         match.guarded(entry, [JOB])

@@ -311,7 +311,7 @@ def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
     from reproduce import store
 
     whole = joined(jobs)
-    aside = settings().store / "checkpoints" / f"{whole.name}-{plan.digest_of(whole, settings().precision)}.parquet"
+    aside = settings().store / "checkpoints" / f"{whole.name}-{plan.digest(whole, settings().precision)}.parquet"
     with sole(aside, f"{entry.spec.text} on {entry.benchmark.name}"):
         try:
             training.train(whole, aside)

@@ -250,17 +250,13 @@ def _available(name: str, settings: Settings) -> bool:
 # --- when to run again ------------------------------------------------------------------------------------------------
 
 
-def digest(scale: str, paper: str, name: str) -> str:
+@cache
+def digest(job: Job, precision: str) -> str:
     """Changes exactly when the results file would: experiments with code and labels (its columns), seeds, precision.
 
-    Names the checkpoints of the job: one of another digest is never resumed.
+    Names the checkpoints of the job, which need not be one that an artifact declares: one of another digest is never
+    resumed.
     """
-    return digest_of(job(scale, paper, name), settings().precision)
-
-
-@cache
-def digest_of(job: Job, precision: str) -> str:
-    """The digest of a job, which need not be one that an artifact declares."""
     parts = [[e.digest, canonical(e.labels)] for e in job.experiments]
     reduced = [] if precision == "float32" else [precision]
     return _sha(json.dumps([parts, job.panel.seeds, *reduced]))

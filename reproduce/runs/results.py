@@ -198,11 +198,6 @@ def _part(job: Job, experiments: tuple[Experiment, ...], seeds: tuple[int, ...])
     return replace(job, experiments=experiments, panel=replace(job.panel, seeds=seeds))
 
 
-def stored(path: str | Path) -> tuple[Stored, ...]:
-    """The runs of a results file; none if there is no file, or none that can be used, which is then said."""
-    return _found(Path(path), _stamp(Path(path)))[0]
-
-
 @lru_cache(2_000)
 def _found(path: Path, stamp: tuple[int, int] | bool) -> tuple[tuple[Stored, ...], str]:
     """The runs of a results file and "", or none and why it cannot be used."""

@@ -53,7 +53,7 @@ def prepare(jobs: Iterable[plan.Job]) -> None:
     from reproduce.runs import job as engine  # noqa: F401
 
     for job in jobs:
-        plan.digest_of(job, settings().precision)
+        plan.digest(job, settings().precision)
         results.standing(job)
 
 
@@ -106,7 +106,7 @@ def _train(job: plan.Job, path: Path, alone: bool) -> None:
 
     if settings().to_target:
         job = replace(job, experiments=tuple(e.to_target for e in job.experiments))
-    digest = plan.digest_of(job, settings().precision)
+    digest = plan.digest(job, settings().precision)
     place = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}"
     with sole(place, f"{job.scale}/{job.paper}/{job.name}"):
         train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path, alone)

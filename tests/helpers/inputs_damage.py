@@ -50,7 +50,7 @@ def checkpoints() -> Iterator[Bad]:
 
     def put(write: Callable[[Path], object]) -> Callable[[Path], object]:
         def prepare(here: Path) -> None:
-            digest = plan.digest("smoke", "fedagrac", JOB)
+            digest = plan.digest(plan.job("smoke", "fedagrac", JOB), "float32")
             path = here.parent / f"store/checkpoints/smoke-fedagrac-{JOB}-{digest}.pt"
             path.parent.mkdir(parents=True)
             write(path)
