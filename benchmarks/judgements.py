@@ -139,4 +139,4 @@ def windows() -> None:
 
 
 def _of_last(claim: Claim, scale: str) -> bool:
-    return any(LAST & {*listed(part["metric"])} for check in claim.under(scale) for part in parts(check))
+    return any(LAST & {*listed(part["metric"])} for check in claim.under(scale).values() for part in parts(check))

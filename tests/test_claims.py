@@ -62,8 +62,7 @@ def test_a_claim_as_a_record(tmp_path: Path) -> None:
 def test_readings_that_are_the_same_at_a_scale_count_once(tmp_path: Path) -> None:
     under = {"as printed": {}, "n = 2": {"for": {"n": [2]}, "at": {"reduced": {"for": {"n": [1]}}}}}
     (claim,) = load(tmp_path, readings={"about": "n", "under": under}).claims
-    assert claim.readings
-    assert [list(claim.readings.checks[scale]) for scale in ("paper", "reduced")] == [[*under], ["as printed"]]
+    assert [list(claim.under(scale)) for scale in ("paper", "reduced")] == [[*under], ["as printed"]]
 
 
 def test_merging_takes_keys_and_columns_away() -> None:
@@ -182,7 +181,7 @@ def test_claims_name_columns_metrics_and_values_that_there_are() -> None:
     declared = {a.id: a for a in artifacts()}
     for file in FILES:
         for claim in file.claims:
-            asked = [c for scale in claim.scales for c in claim.under(scale)]
+            asked = [c for scale in claim.scales for c in claim.under(scale).values()]
             names = {claim.artifact, *(f"{file.paper}/{n}" for c in asked for n in listed(c.get("with", [])))}
             known: dict[str, set[str]] = defaultdict(set)
             for artifact in (declared[name] for name in names):

@@ -137,7 +137,7 @@ def told(v: Verdict) -> str:
 
 def _numbers(v: Verdict) -> list[str]:
     """The deciding number of the print and ours."""
-    return [words.deciding(m, v.names).replace("|", "\\|") or "–" for m in (v.printed, v.measured)]
+    return [words.deciding(m, v.names) or "–" for m in (v.printed, v.measured)]
 
 
 # --- README -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages.agreement import PICTURE
 from reproduce.pages.html import to_html
-from reproduce.pages.short import About, Short, about, short
-from reproduce.papers import Coverage, coverage
+from reproduce.pages.short import Short, about, short
+from reproduce.papers import coverage
 from reproduce.report.histories import one_split
 from reproduce.runs import due, plan, results
 from reproduce.text import counted, duration
@@ -48,65 +47,6 @@ SHRUNK = 0.7
 """Of a figure's width on the page, which with all its figures is to stay under three megabytes."""
 
 
-@dataclass(frozen=True)
-class Item:
-    """An artifact on the page, with the verdicts on the claims about it.
-
-    facts: (name, text) of its results; links: (text, path in the repository) of files that are there; command: that
-    makes it. cited, seeds, why: whether to cite its numbers (`citing`). image, caption: of a figure; table: HTML; none
-    of them before it is made.
-    """
-
-    artifact: Artifact
-    verdicts: tuple[Verdict, ...]
-    facts: tuple[tuple[str, str], ...]
-    links: tuple[tuple[str, str], ...]
-    command: str
-    cited: str
-    seeds: str
-    why: str
-    image: str = ""
-    table: str = ""
-    caption: str = ""
-
-    @property
-    def made(self) -> bool:
-        return bool(self.image or self.table)
-
-    @property
-    def key(self) -> str:
-        return f"{self.artifact.paper}-{self.artifact.name}"
-
-    @property
-    def label(self) -> str:
-        return label(self.artifact)
-
-    @property
-    def count(self) -> Counter[str]:
-        return Counter(v.verdict for v in claims(self.verdicts))
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper on the page. said: what came out of it at the scale, nothing at smoke scale."""
-
-    key: str
-    about: About
-    said: Short
-    coverage: Coverage
-    items: tuple[Item, ...]
-
-    @property
-    def count(self) -> Counter[str]:
-        return sum((item.count for item in self.items), Counter[str]())
-
-    @property
-    def cited(self) -> dict[str, list[Item]]:
-        """Word of `CITED` -> the artifacts whose numbers are to be cited so."""
-        found = {word: [i for i in self.items if i.cited == word and i.made] for word in CITED}
-        return {word: items for word, items in found.items() if items}
-
-
 def inlined(artifact: Artifact | None, png: Path) -> str:
     """The address of a figure that lies inside the page."""
     return f"data:image/webp;base64,{base64.b64encode(small(png)).decode()}"
@@ -114,16 +54,22 @@ def inlined(artifact: Artifact | None, png: Path) -> str:
 
 def contents(
     scale: str, verdicts: Sequence[Verdict], address: Callable[[Artifact, Path], str] = inlined
-) -> list[Paper]:
-    """The papers of a scale. address: of a figure, by its PNG."""
+) -> list[dict[str, Any]]:
+    """The papers of a scale, for the template. said: what came out, nothing at smoke scale; cited: word of `CITED` ->
+    the artifacts whose numbers are to be cited so. address: of a figure, by its PNG."""
     from tqdm import tqdm
 
     made = []
     for covered in coverage():
         paper = covered.paper
         own = tqdm(papers.artifacts(paper), paper, leave=False, disable=None)
-        items = tuple(item(a, scale, [v for v in verdicts if v.artifact == a.id], address) for a in own)
-        made.append(Paper(paper, about(paper), in_short(paper, scale, verdicts), covered, items))
+        items = [item(a, scale, [v for v in verdicts if v.artifact == a.id], address) for a in own]
+        cited = {word: [i for i in items if i["cited"] == word and i["made"]] for word in CITED}
+        said = {"about": about(paper), "said": in_short(paper, scale, verdicts), "coverage": covered}
+        count = sum((i["count"] for i in items), Counter[str]())
+        made.append(
+            {"key": paper, **said, "items": items, "count": count, "cited": {w: c for w, c in cited.items() if c}}
+        )
     return made
 
 
@@ -145,8 +91,11 @@ def across(scale: str) -> str:
     return to_html(read_text(file).partition("\n")[2], "Algorithms by benchmark") if file.is_file() else ""
 
 
-def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict], address: Callable[[Artifact, Path], str]) -> Item:
-    """One artifact: its file if it is made, and where it comes from."""
+def item(
+    artifact: Artifact, scale: str, verdicts: Sequence[Verdict], address: Callable[[Artifact, Path], str]
+) -> dict[str, Any]:
+    """An artifact for the template: its figure or table if it is made, and where it comes from. facts: (name, text) of
+    its results; links: (text, path in the repository) of files that are there. cited, seeds, why: see `citing`."""
     first = Path(plan.outputs(scale, artifact.id)[0])
     shown: dict[str, str] = {}
     if first.is_file() and artifact.draw:
@@ -155,9 +104,16 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict], address: C
         shown = {"image": address(artifact, first.with_suffix(".png")), "caption": said}
     elif first.is_file():  # without its title, which is the heading on the page already
         shown = {"table": to_html(read_text(first.with_suffix(".md")).partition("\n")[2], label(artifact))}
-    ordered = tuple(sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict)))
-    facts, links = tuple(_facts(artifact, scale)), tuple(_links(artifact, scale))
-    return Item(artifact, ordered, facts, links, f"snakemake {first} --cores 2", *citing(artifact, scale), **shown)
+    named = {"artifact": artifact, "key": artifact.id.replace("/", "-"), "label": label(artifact)}
+    ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
+    judged = {"verdicts": ordered, "count": Counter(v.verdict for v in claims(verdicts))}
+    origin = {
+        "command": f"snakemake {first} --cores 2",
+        "facts": _facts(artifact, scale),
+        "links": _links(artifact, scale),
+    }
+    cited = dict(zip(("cited", "seeds", "why"), citing(artifact, scale), strict=True))
+    return {**named, **judged, **origin, **cited, "made": bool(shown), **shown}
 
 
 def small(file: Path) -> bytes:

@@ -139,7 +139,7 @@ def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
     known = {f"{a.paper}_{a.name}": a for a in artifacts()}
     if name not in known:
         raise unknown("artifact", name, known)
-    return parsed(text_as(known[name], scale, Reading(**reading)), f"{artifact} read otherwise")
+    return _valued(_table(io.StringIO(text_as(known[name], scale, Reading(**reading)))), f"{artifact} read otherwise")
 
 
 def lead(a: Cells, b: Cells, digits: int = 1) -> str:
@@ -278,17 +278,16 @@ def filled(text: str, functions: Mapping[str, Any]) -> str:
         raise UserError(str(error)) from None
 
 
-def parsed(text: str, name: str) -> Cells:
-    """The cells in a text."""
-    import pandas as pd
-
-    return _valued(pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False), name)
-
-
 def _read(file: Path) -> Cells:
     if not file.is_file():
         raise UserError(f"{file} is not there: run in the repository, or render the artifact first")
-    return parsed(file.read_text(encoding="utf-8"), str(file))
+    return _valued(_table(file), str(file))
+
+
+def _table(file: Path | io.StringIO) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(file, dtype=str, keep_default_na=False)
 
 
 def _valued(rows: pd.DataFrame, name: str) -> Cells:

@@ -160,22 +160,14 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Readings:
-    """What the paper does not say (`about`), and scale -> name of an answer -> the check under it."""
-
-    about: str
-    checks: Mapping[str, Mapping[str, Check]]
-
-
-@dataclass(frozen=True)
 class Claim:
     """One statement of a paper.
 
     where: in the paper. checks: the check at each scale at which the claim is asked, and on the paper's `printed`
     numbers. unasked: why it is not asked at another. ours: scale -> has the check a number that the statement does
     not give? construction: it holds or fails whatever is trained, so that it is no claim but a check of this package.
-    readings: a choice that the paper leaves open, and the check at each scale under each answer. looks: scale -> with
-    how many numbers of seeds it was judged until it was decided, or until today, if with more than one.
+    about: a choice that the paper leaves open; readings: scale -> name of an answer -> the check under it. looks: scale
+    -> with how many numbers of seeds it was judged until it was decided, or until today, if with more than one.
     """
 
     id: str
@@ -186,7 +178,8 @@ class Claim:
     checks: Mapping[str, Check]
     note: str
     construction: bool = False
-    readings: Readings | None = None
+    about: str = ""
+    readings: Mapping[str, Mapping[str, Check]] = field(default_factory=dict)
     unasked: Mapping[str, str] = field(default_factory=dict)
     ours: Mapping[str, bool] = field(default_factory=dict)
     looks: Mapping[str, int] = field(default_factory=dict)
@@ -203,9 +196,9 @@ class Claim:
         """The artifacts whose cells a check reads: that of the claim, and those it is made `with`."""
         return [self.artifact, *(f"{self.artifact.split('/')[0]}/{name}" for name in check.get("with", []))]
 
-    def under(self, scale: str) -> list[Check]:
+    def under(self, scale: str) -> Mapping[str, Check]:
         """The check at a scale at which it is asked, under each of its readings if it has some."""
-        return [self.checks[scale]] if self.readings is None else [*self.readings.checks[scale].values()]
+        return self.readings.get(scale) or {"": self.checks[scale]}
 
 
 @dataclass(frozen=True)
@@ -247,8 +240,8 @@ def _claim(paper: str, raw: Any, metrics: Mapping[str, Metric]) -> Claim:
         for scale in (s for s in ASKED if s not in scales and s not in unasked):
             raise UserError(f"unasked: say in a phrase why the claim is not asked at {scale} scale")
         checks = {s: merged(raw["check"], raw.get("at", {}).get(s, {})) for s in (*scales, PRINTED)}
-        readings = _readings(raw["readings"], checks) if "readings" in raw else None
-        under = [c for named in (readings.checks.values() if readings else ()) for c in named.values()]
+        readings = _readings(raw["readings"]["under"], checks) if "readings" in raw else {}
+        under = [c for named in readings.values() for c in named.values()]
         for part in (part for check in (*checks.values(), raw["check"], *under) for part in parts(check)):
             _check(part, metrics)
         ours = {s: _ours(raw.get("ours", []), raw["check"], check) for s, check in checks.items()}
@@ -264,6 +257,7 @@ def _claim(paper: str, raw: Any, metrics: Mapping[str, Metric]) -> Claim:
         checks=checks,
         note=raw.get("note", ""),
         construction="rests_on" in raw,
+        about=raw["readings"]["about"] if readings else "",
         readings=readings,
         unasked=unasked,
         ours=ours,
@@ -284,16 +278,16 @@ def _ours(keys: Sequence[str], of_claim: Check, check: Check) -> bool:
     return any((k, part[k]) not in own for part in parts(check) for k in NUMBERS if part.get(k))
 
 
-def _readings(raw: Mapping[str, Any], checks: Mapping[str, Check]) -> Readings:
+def _readings(raw: Mapping[str, Any], checks: Mapping[str, Check]) -> Mapping[str, Mapping[str, Check]]:
     """Each reading is a change of the check, with further changes `at` a scale, where equal ones count once."""
     under: dict[str, dict[str, Check]] = {}
     for scale in (s for s in checks if s != PRINTED):
-        for name, change in raw["under"].items():
+        for name, change in raw.items():
             first = {k: v for k, v in change.items() if k != "at"}
             check = merged(merged(checks[scale], first), change.get("at", {}).get(scale, {}))
             if check not in under.setdefault(scale, {}).values():
                 under[scale][str(name)] = check
-    return Readings(raw["about"], under)
+    return under
 
 
 def _check(check: Check, metrics: Mapping[str, Metric]) -> None:
@@ -342,7 +336,7 @@ CHECK = record(
     **{"for": {"additionalProperties": {"anyOf": [VALUE, _several(VALUE), RANGE]}}},
     **{key: COLUMNS for key in ("sum_over", "unpaired", "per")},
     **{key: BOUND for key in ("margin", "within", "at_most")},
-    **{key: {"type": "boolean"} for key in ("exact", "strict", "spread")},
+    **{key: {"type": "boolean"} for key in ("exact", "spread")},
     **{key: OPERANDS for key in ("better", "than")},
     **{key: _several(OPERAND, 2) for key in ("order", "equal", "transfer")},
     trend={"enum": ["increasing", "decreasing"]},

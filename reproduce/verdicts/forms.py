@@ -216,8 +216,7 @@ class _Asked:
         if self.sign < 0:
             for ends in (ENDS, SURE):
                 rows[ends] = -rows[ends[::-1]].to_numpy()
-        strict = bool(self.check.get("strict", "margin" not in self.check))
-        return Evidence(rows, Region(margin, INF, strict), "ratio" if log else "lead", log)
+        return Evidence(rows, Region(margin, INF, "margin" not in self.check), "ratio" if log else "lead", log)
 
     def _pairs(self, pairs: Iterable[tuple[Any, Any]], log: bool, word: str) -> pd.DataFrame:
         over, frames = self.check.get("over", "algorithm"), []

@@ -206,10 +206,8 @@ class Shelf:
         """The outcome at a scale or on the printed numbers, under all readings that the claim has."""
         if scale not in claim.checks:
             return Outcome("not run", reason=claim.unasked.get(scale, f"not asked at {scale} scale"))
-        if scale == PRINTED or claim.readings is None:
-            return self._judge(claim, claim.checks[scale], scale)
-        under = {name: self._judge(claim, check, scale) for name, check in claim.readings.checks[scale].items()}
-        return under_readings(claim.readings.about, under)
+        under = {name: self._judge(claim, check, scale) for name, check in claim.under(scale).items()}
+        return under_readings(claim.about, under)
 
     def _judge(self, claim: Claim, check: Check, scale: str) -> Outcome:
         cells, reason = self.cells(claim, check, printed=scale == PRINTED)
