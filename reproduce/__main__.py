@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-INTERRUPTED = "interrupted; what was finished is kept, and so is the latest checkpoint"
-
-try:  # Ctrl-C may come while the program is read
-    import argparse
-
-    from reproduce import __version__
-    from reproduce.cli import data, list_, partition, plan, play, render, replay, report, train, verify
-    from reproduce.errors import Stopped, UserError
-except KeyboardInterrupt:
-    print(INTERRUPTED, file=sys.stderr)
-    sys.exit(130)
+from reproduce import __version__
+from reproduce.cli import data, list_, partition, plan, play, render, replay, report, train, verify
+from reproduce.errors import Stopped, UserError
 
 COMMANDS = (list_, data, plan, partition, train, render, play, verify, report, replay)
 
@@ -77,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Stopped as stopped:
         return _failed(str(stopped), 128 + stopped.number)
     except KeyboardInterrupt:
-        return _failed(INTERRUPTED, 130)
+        return _failed("interrupted; what was finished is kept, and so is the latest checkpoint", 130)
     except BrokenPipeError:  # the reader of a pipe left early (`... | head`)
         _leave_stdout()
     except OSError as error:

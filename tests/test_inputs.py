@@ -19,7 +19,7 @@ import inputs_damage
 import pytest
 from inputs import Bad
 
-from reproduce.__main__ import COMMANDS, INTERRUPTED, main
+from reproduce.__main__ import COMMANDS, main
 from reproduce.errors import say_once
 from reproduce.runs import results
 
@@ -95,23 +95,6 @@ def test_an_interrupt_is_a_line(
     name = module.NAME  # type: ignore[attr-defined]
     assert main((name, *words.get(name, "").split())) == 130
     assert capsys.readouterr().err.count("\n") == 1
-
-
-INTERRUPTED_IMPORT = """
-import runpy, sys
-class Interrupt:
-    def find_spec(self, name, path=None, target=None):
-        if name == "reproduce.cli.list_":
-            raise KeyboardInterrupt
-sys.meta_path.insert(0, Interrupt())
-sys.argv = ["reproduce", "list"]
-runpy.run_module("reproduce", run_name="__main__")
-"""
-
-
-def test_an_interrupt_while_the_program_is_read_is_a_line() -> None:
-    run = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stderr) == (130, f"{INTERRUPTED}\n")
 
 
 def test_an_output_that_takes_nothing_is_a_line() -> None:
