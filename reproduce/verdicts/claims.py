@@ -356,7 +356,7 @@ CLAIM = record(
     ("id", "artifact", "statement", "where", "check"),
     **{key: TEXT for key in ("id", "artifact", "statement", "where", "note")},
     check=CHANGE,
-    at={"propertyNames": {"enum": [*SCALES, PRINTED]}, "additionalProperties": CHANGE},
+    at={"type": "object", "propertyNames": {"enum": [*SCALES, PRINTED]}, "additionalProperties": CHANGE},
     scales=_several({"enum": [*SCALES]}) | {"uniqueItems": True},
     unasked=record(**{scale: TEXT for scale in ASKED}),
     looks=record(**{scale: {"type": "integer", "minimum": 2} for scale in ASKED}),
