@@ -27,8 +27,8 @@ from reproduce.play.benchmarks import find
 from reproduce.play.match import Match
 from reproduce.play.specs import parse
 from reproduce.problem import Quadratic
-from reproduce.runs.results import stored
 from reproduce.settings import settings
+from reproduce.store import result
 
 ON = "fedacs/fig7-static@4"
 
@@ -101,7 +101,7 @@ def test_what_does_not_repeat_itself_is_refused_and_the_rest_is_kept() -> None:
     assert status["habits:Raises"].startswith("failed: ZeroDivisionError")
     assert status["habits:InModule"] == status["fednova"] == "ok"
     (file,) = Path("results/smoke/play").iterdir()
-    assert {run.labels["algorithm"] for run in stored(file)} == {"fedavg", "fednova", "habits:InModule"}
+    assert {run.labels["algorithm"] for run in result(Path(file))[1]} == {"fedavg", "fednova", "habits:InModule"}
 
 
 def test_an_algorithm_that_is_another_to_the_last_digit_is_named() -> None:
