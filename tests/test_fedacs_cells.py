@@ -17,7 +17,7 @@ from reproduce.papers.fedacs import measures, runs, settings, theory
 from reproduce.papers.fedacs.artifacts import FINAL
 from reproduce.problem import Quadratic
 from reproduce.report import metrics
-from reproduce.report.histories import Histories
+from reproduce.report.histories import Histories, label_columns
 from reproduce.systems import System
 
 SETTING = {"system": "dynamic", "dataset": "mnist", "dirichlet_alpha": settings.ONE_CLASS}
@@ -44,7 +44,7 @@ def curve(
 def histories(*played: list[dict[str, Any]], **labels: Any) -> Histories:
     """With a declaration of every run, which says how far it goes."""
     frame = pd.DataFrame([row for run in played for row in run]).assign(**labels)
-    told = frame[metrics.label_columns(frame)].drop_duplicates().to_dict("records")
+    told = frame[label_columns(frame)].drop_duplicates().to_dict("records")
     runs_of = tuple(replace(PLAIN, labels=names, clock=Rounds(ROUNDS[names["system"]])) for names in told)
     return Histories(frame, "paper", experiments=runs_of)
 

@@ -25,6 +25,7 @@ from reproduce.pages.short import about
 from reproduce.papers import PAPERS, artifacts, proposed
 from reproduce.report import around, formats, metrics, render, tables
 from reproduce.report.figures import sheet, style
+from reproduce.report.histories import label_columns
 from reproduce.report.metrics import Reading, read_as
 from reproduce.text import markdown
 
@@ -282,7 +283,7 @@ def tried(paper: str, table: str) -> list[tuple[str, pd.DataFrame]]:
     usual = read_so(Reading(), measures)
     windows = [m for m in measures if isinstance(m, Window) and (m.name or m.metric) in set(usual["metric"])]
     # Seeds of other lengths ended at their targets: they say nothing of another hit.
-    run = metrics.label_columns(histories.frame)
+    run = label_columns(histories.frame)
     lengths = histories.frame.groupby([*run, "seed"], dropna=False)["round"].max()
     early = bool((lengths.groupby(run, dropna=False).nunique() > 1).any())
     read = {k: r for k, r in READINGS.items() if not (windows or (early and (r.hit or r.pooled)))}

@@ -61,7 +61,7 @@ class Histories:
     @property
     def seeds_each(self) -> tuple[int, int]:
         """The fewest and the most seeds that an experiment has; zeros if nothing was trained."""
-        labels = [c for c in self.frame.columns if c not in COLUMNS]
+        labels = label_columns(self.frame)
         if self.frame.empty or not labels:
             return len(self.seeds), len(self.seeds)
         counts = self.frame.groupby(labels, dropna=False, sort=False)["seed"].nunique()
@@ -71,7 +71,7 @@ class Histories:
         """An attribute of the experiment of every row, such as "clock.rounds", as a column beside `frame`."""
         import pandas as pd
 
-        labels = [c for c in self.frame.columns if c not in COLUMNS]
+        labels = label_columns(self.frame)
         known = {_name(e.labels, labels): attrgetter(what)(e) for e in self.experiments}
         rows = self.frame[labels].drop_duplicates()
         values = [known[tuple(map(canonical, row))] for row in rows.itertuples(index=False, name=None)]
@@ -85,6 +85,11 @@ class Histories:
     def runs_of(self, e: Experiment) -> list[Stored]:
         """The runs whose numbers an experiment has."""
         return [run for run in self.runs if run.labels == dict(e.labels)] or _equal(self.runs, e)
+
+
+def label_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns of `frame` that tell experiments apart."""
+    return [c for c in frame.columns if c not in COLUMNS]
 
 
 def _name(labels: Mapping[Any, Any], columns: Sequence[str]) -> tuple[str, ...]:
@@ -124,7 +129,7 @@ def load(
     ]
     used = [run for _, runs in mine for run in runs]
     parts = [_rows(*each) for each in mine]
-    labels = list(dict.fromkeys(c for frame in parts for c in frame.columns if c not in COLUMNS))
+    labels = list(dict.fromkeys(c for frame in parts for c in label_columns(frame)))
     have = {run.name[:-1] for run in used}
     for e in (e for name, same in named.items() if name not in have for e in same):
         if copied := next(((frame, same) for frame, runs in found if (same := _equal(runs, e))), None):
@@ -132,7 +137,6 @@ def load(
             parts.append(_rows(*copied).assign(**dict.fromkeys(labels) | dict(e.labels)))
     frames = [frame for frame in parts if len(frame)]
     frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({c: [] for c in COLUMNS})
-    labels = [c for c in frame.columns if c not in COLUMNS]
     reduced = dict.fromkeys(p for run in used if (p := run.training.get("precision", "float32")) != "float32")
     said = [phrase for s in substitutes for phrase in s.split("; ")]  # one panel may have several, alike in many
     said += [
@@ -141,7 +145,7 @@ def load(
     ]
     phrases = tuple(dict.fromkeys(filter(None, said)))
     gaps = tuple(dict.fromkeys(missing))
-    return Histories(frame[[*labels, *COLUMNS]], scale, gaps, phrases, tuple(used), wanted)
+    return Histories(frame[[*label_columns(frame), *COLUMNS]], scale, gaps, phrases, tuple(used), wanted)
 
 
 def one_split(e: Experiment) -> bool:

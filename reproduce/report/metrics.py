@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from reproduce.clocks.events import on_grid
 from reproduce.declare.artifact import Artifact, Code, Last, Measure, Window, function
-from reproduce.declare.experiment import COLUMNS, Experiment
-from reproduce.report.histories import Histories
+from reproduce.declare.experiment import Experiment
+from reproduce.report.histories import Histories, label_columns
 
 
 @dataclass(frozen=True)
@@ -123,11 +123,6 @@ def _each(histories: Histories, frame: pd.DataFrame, number: Any) -> list[tuple[
         return [(number, frame)]
     held = histories.of(number)[frame.index] if "." in number else frame[number]
     return [(value, rows) for value, rows in frame.groupby(held, sort=False)]
-
-
-def label_columns(frame: pd.DataFrame) -> list[str]:
-    """The columns of `frame` that tell experiments apart."""
-    return [c for c in frame.columns if c not in COLUMNS]
 
 
 def last(frame: pd.DataFrame, metric: str, n: int = 1, *, key: str | None = "", name: str = "") -> pd.DataFrame:

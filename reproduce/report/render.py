@@ -59,8 +59,6 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
     Raises UserError where some results are missing without which the artifact cannot be made; ValueError for cells
     that do not fit the artifact.
     """
-    if artifact.name.startswith("fig") and artifact.draw is None:
-        raise ValueError(f"{artifact.id}: a figure needs a draw function")
     nothing = bool(artifact.panels(histories.scale)) and histories.frame.empty
     stem = f"{artifact.paper}_{artifact.name}"
     place = root / f"{artifact.kind}s" / histories.scale / (f"{stem}-{width:g}in" if width else stem)

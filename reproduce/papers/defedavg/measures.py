@@ -13,7 +13,7 @@ from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.artifacts import REACHED
 from reproduce.papers.defedavg.choices import JUDGE
 from reproduce.report import metrics
-from reproduce.report.histories import Histories
+from reproduce.report.histories import Histories, label_columns
 
 COLUMNS, RATES = ["distribution", "dataset", "n"], ["global_lr", "local_lr"]
 POINT = [*RATES, JUDGE]
@@ -108,7 +108,7 @@ def of_participants(histories: Histories, at: int, first: int, last: int) -> pd.
     at, first, last = (at, first, min(last, end)) if end >= at else (end, end // 2, end)
     accuracy = frame[frame["metric"] == "accuracy"].sort_values("round")
     inside = accuracy.assign(value=accuracy["value"].where(accuracy["round"].between(first, last)))
-    curves = inside.groupby([*metrics.label_columns(frame), "seed"], sort=False)["value"]
+    curves = inside.groupby([*label_columns(frame), "seed"], sort=False)["value"]
     jumps = curves.agg(lambda curve: curve.diff().std()).reset_index()
     jumps["value"] = jumps["value"].mask(metrics.diverged(jumps, frame, last))
     parts = [

@@ -20,7 +20,7 @@ from reproduce.papers.fedacs import theory
 from reproduce.papers.fedacs.artifacts import FINAL, PLATEAU, ROUNDS, TIME
 from reproduce.papers.fedacs.theory import Floats, Ints
 from reproduce.report import metrics
-from reproduce.report.histories import Histories
+from reproduce.report.histories import Histories, label_columns
 from reproduce.report.tables import reported
 from reproduce.systems import System
 
@@ -45,7 +45,7 @@ def traces(histories: Histories) -> Iterator[tuple[Experiment, Floats, Ints, Int
 
     A run that diverged has no values where it stopped.
     """
-    labels = metrics.label_columns(histories.frame)
+    labels = label_columns(histories.frame)
     rows = histories.frame[histories.frame["metric"] == "x"]
     rows = rows.assign(key=rows["key"].astype(int))
     for values, group in rows.groupby(labels, sort=False, dropna=False):
@@ -64,7 +64,7 @@ def per_seed(histories: Histories, metric: str, number: Callable[[Any, Floats, I
         if (values := number(e, x, rounds)) is not None
         for seed, value in zip(seeds, values, strict=True)
     ]
-    return pd.DataFrame(rows, columns=[*metrics.label_columns(histories.frame), "seed", "metric", "value"])
+    return pd.DataFrame(rows, columns=[*label_columns(histories.frame), "seed", "metric", "value"])
 
 
 def second_half(x: Floats, rounds: Ints) -> Floats:
@@ -166,7 +166,7 @@ def traded(histories: Histories) -> pd.DataFrame:
     rows = rows[rows["slow_own"] != "half of every class"]
     slow = _first(rows) == (rows["slow_own"] == "the first classes")
     final = metrics.measured(FINAL, histories, "fedacs")
-    return pd.concat([final, _halves(rows, slow, [*metrics.label_columns(rows), "seed"])], ignore_index=True)
+    return pd.concat([final, _halves(rows, slow, [*label_columns(rows), "seed"])], ignore_index=True)
 
 
 def targets(histories: Histories) -> dict[Any, float]:
