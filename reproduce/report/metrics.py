@@ -214,9 +214,8 @@ def _trailing(frame: pd.DataFrame, n: int) -> pd.DataFrame:
     by = [*label_columns(frame), "seed", "metric", "key"]
     rows = frame.sort_values("round", kind="stable")
     clean = rows["value"].where(_good(rows))
-    means = clean.groupby([rows[c] for c in by], dropna=False, sort=False).transform(
-        lambda curve: curve.rolling(n, min_periods=1).mean()
-    )
+    curves = clean.groupby([rows[c] for c in by], dropna=False, sort=False)
+    means = curves.transform(lambda curve: curve.rolling(n, min_periods=1).mean())
     return frame.assign(value=means.where(clean.notna()).reindex(frame.index))
 
 

@@ -43,9 +43,7 @@ def lacking(artifact: Artifact, histories: Histories) -> Iterator[None]:
         if not histories.missing:
             raise
         absent = ", ".join(f"{panel} ({why})" for panel, why in histories.missing)
-        raise UserError(
-            f"{artifact.id} cannot be made of the results that are there alone; missing: {absent}"
-        ) from error
+        raise UserError(f"{artifact.id} cannot be made of what is there alone; missing: {absent}") from error
 
 
 def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.0) -> list[Path]:
@@ -70,9 +68,7 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
             written = _table(artifact, histories, cells, place)
     if width:
         return written
-    file = (
-        root / "results" / histories.scale / "cells" / f"{stem}.csv"
-    )  # last: nothing is written of what cannot be drawn
+    file = root / "results" / histories.scale / "cells" / f"{stem}.csv"  # last: of what can be drawn
     return [files.write_text(file, cells_csv(artifact, cells)), *written]
 
 

@@ -86,11 +86,7 @@ def timelines(histories: Histories, cells: pd.DataFrame) -> Figure:
             ax.axvline(aggregation.time, color="#303030", linestyle=(0, (3, 2)), linewidth=0.7, zorder=1)
         _versions(ax, drawn)
         count = len(drawn.aggregations)
-        ax.set_title(
-            f"{pretty(name, NAMES)}: {count} aggregations, {100 * drawn.idle:.1f} % idle",
-            loc="left",
-            pad=11,
-        )
+        ax.set_title(f"{pretty(name, NAMES)}: {count} aggregations, {100 * drawn.idle:.1f} % idle", loc="left", pad=11)
         ax.set(ylim=(-0.55, 2.55), xlim=(0, drawn.horizon))
         ax.set_xticks(range(0, 21, 2))
         ax.set_yticks(range(3), [f"client {i + 1}" for i in range(3)])

@@ -225,12 +225,8 @@ ARTIFACTS = (
         ),
         BEGINS, *CURVES,
     ),
-    figure(
-        3, "Accuracy through the sessions, two shards and partial overlap", YOUNG10, RECOVERY, BEGINS, *TENS,
-    ),
-    figure(
-        4, "Accuracy through the sessions, four label distributions", YOUNG10, RECOVERY, BEGINS, *TENS,
-    ),
+    figure(3, "Accuracy through the sessions, two shards and partial overlap", YOUNG10, RECOVERY, BEGINS, *TENS),
+    figure(4, "Accuracy through the sessions, four label distributions", YOUNG10, RECOVERY, BEGINS, *TENS),
     table(
         1, TITLE.format(20, "CIFAR-10 and CIFAR-100"), main(*TWO), GROUPS,
         WINDOW, SESSIONS, SHARED, NORM, IMAGENET,

@@ -131,9 +131,8 @@ def main(row: Row, data: SessionData, here: SessionScale) -> tuple[str, tuple[in
     }  # fmt: skip
     share = data.overlaps.get(row["label_overlap"], overlap)
     partition, sets = groups.GroupedDirichlet(alpha, share), groups.label_groups(data.classes, share)
-    e = experiment(
-        labels, row, data, data.model, partition, (group.sessions, Alternating(2, n), sets), data.R, group.acg
-    )
+    federated = group.sessions, Alternating(2, n), sets
+    e = experiment(labels, row, data, data.model, partition, federated, data.R, group.acg)
     name = f"{data.name}-n{n}-o{overlap}-a{alpha}".replace("_", "-").replace(".", "")
     return name, (told == "20" and data.seeds_20) or data.seeds or group.seeds, e
 

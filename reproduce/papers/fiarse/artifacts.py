@@ -61,10 +61,8 @@ def figure(
 def per_size(algorithms: tuple[str, ...], sizes: int, table: int) -> Filled:
     """Curves of every size, a line of axes per data set; the printed accuracies are those of a table."""
     printed = Printed(f"Table {table}", f"table{table}", ACCURACY, x="last", only=GLOBAL)
-    options, fill = (
-        {"sharex": True, "sharey": "row", "height": 1.75},
-        Code("pictures:curves", {"algorithms": algorithms}),
-    )
+    options: dict[str, Any] = {"sharex": True, "sharey": "row", "height": 1.75}
+    fill = Code("pictures:curves", {"algorithms": algorithms})
     return Filled(("dataset",), "", across=1, printed=(printed,), sheet=options, fill=fill, each=(1, sizes))
 
 

@@ -191,9 +191,8 @@ def panel(scale: str, dataset: str, lineup: Lineup) -> Panel:
         methods, clock = {a: replace(m, explore="shares") for a, m in methods.items()}, Rounds(rounds, rounds)
     labels: dict[str, Any] = {"dataset": dataset, "size_set": lineup.size_set, "participation": lineup.participation}
     labels["target_accuracy"] = here.target
-    system = System(
-        Steps(setting.steps) if lineup.steps else setting.work, capacity=SplitCapacity(SIZES[lineup.size_set])
-    )
+    work = Steps(setting.steps) if lineup.steps else setting.work
+    system = System(work, capacity=SplitCapacity(SIZES[lineup.size_set]))
     experiments = tuple(
         Experiment({"algorithm": a, **labels}, network(setting, a), system, m, clock) for a, m in methods.items()
     )
