@@ -1,5 +1,6 @@
 from reproduce.workflow import PAPER, PYTHON, Asked, apply, file
 from reproduce.runs import costs, plan
+from reproduce.settings import settings
 
 
 configfile: file(workflow)
@@ -64,7 +65,7 @@ rule train:
     resources:
         runtime=lambda w, attempt: attempt * costs.minutes(w.scale, w.paper, w.job),
         mem_mb=lambda w, attempt: attempt * costs.megabytes(w.scale, w.paper, w.job),
-        gpu=costs.gpus(),
+        gpu=int(settings().device == "cuda"),
     params:
         python=PYTHON,
     shell:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
-from reproduce.play.benchmarks import Benchmark, find, reason
-from reproduce.play.match import FACTORS
+from reproduce.play.benchmarks import Benchmark, find
+from reproduce.play.match import FACTORS, Match
 from reproduce.play.specs import NAMES, Spec
 from reproduce.runs.costs import together
 from reproduce.runs.job import begin, finish
@@ -33,12 +33,10 @@ def plays() -> None:
 
 def points(benchmark: Benchmark, rounds: int, factors: Sequence[float]) -> Iterator[Experiment]:
     """All algorithms that fit at these multiples of their rates, over so many rounds."""
-    for spec in map(Spec, NAMES):
-        if not reason(spec, benchmark):
-            middle = benchmark.experiment(spec).algorithm.lr
-            for factor in factors:
-                point = benchmark.experiment(spec, middle * factor)
-                yield replace(point, clock=replace(point.clock, rounds=rounds))
+    for entry in Match([*map(Spec, NAMES)], [benchmark], lenient=True).entries:
+        for factor in factors if entry.experiment else ():
+            point = benchmark.experiment(entry.spec, entry.experiment.algorithm.lr * factor)
+            yield replace(point, clock=replace(point.clock, rounds=rounds))
 
 
 def times(experiments: Sequence[Experiment]) -> tuple[float, float]:

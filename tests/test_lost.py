@@ -16,7 +16,8 @@ from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import Env
 from reproduce.engine.requests import Train
-from reproduce.play.benchmarks import find, reason
+from reproduce.play.benchmarks import find
+from reproduce.play.match import Match
 from reproduce.play.specs import NAMES, Spec
 from reproduce.runs import plan
 from reproduce.systems.link import Same
@@ -34,10 +35,10 @@ DECLARED: dict[str, Experiment] = {
 }
 """An experiment of each algorithm that papers declare, where messages can be lost."""
 PLAYED = {
-    f"{name}-{benchmark}": find(benchmark, "smoke").experiment(Spec(name))
-    for name in NAMES
+    f"{e.spec.name}-{benchmark}": e.experiment
     for benchmark in ("fedacs-dynamic", "capacities")
-    if not reason(Spec(name), find(benchmark, "smoke"))
+    for e in Match([*map(Spec, NAMES)], [find(benchmark, "smoke")], lenient=True).entries
+    if e.experiment
 }
 """And of each that can be tried, on whole models and on parts."""
 

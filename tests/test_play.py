@@ -32,7 +32,7 @@ from reproduce.papers.fedacs.variants import DrawnTwice, FedACSDrawnTwice
 from reproduce.papers.fiarse.variants import FirstWindow, SteppedHeteroFL
 from reproduce.play import match as matches
 from reproduce.play import play, shown, summary
-from reproduce.play.benchmarks import ALIASES, find, reason
+from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import FACTORS, Match, joined
 from reproduce.play.owndata import benchmarks
 from reproduce.play.scores import BY_CLIENT, number
@@ -96,7 +96,7 @@ def test_a_panel_with_several_settings_asks_for_one() -> None:
 
 def test_pairs_that_cannot_work_say_why() -> None:
     def why(algorithm: str, alias: str) -> str:
-        return reason(Spec(algorithm), find(alias, "smoke"))
+        return Match([Spec(algorithm)], [find(alias, "smoke")], lenient=True).entries[-1].refused
 
     assert why("fedprox", "virtual-time") == "FedProx has rounds; the event clock needs an asynchronous rule"
     assert why("fedbuff", "sessions") == "Asynchronous is a rule of the event clock and has no rounds"
@@ -104,7 +104,7 @@ def test_pairs_that_cannot_work_say_why() -> None:
     assert not any(why(name, "sessions") for name in ("fedacs", "scaffold", "fiarse"))
     assert why("scaffold", "capacities") == "Scaffold trains the whole model, but some clients hold only a part"
     assert not any(why(name, "capacities") for name in ("heterofl", "fiarse", "scalefl"))
-    assert "has no network for `contrast`" in reason(Spec("moon"), find("fedacs/fig7-static", "smoke"))
+    assert "has no network for `contrast`" in why("moon", "fedacs/fig7-static")
 
 
 @pytest.mark.slow
@@ -112,7 +112,8 @@ def test_pairs_that_cannot_work_say_why() -> None:
 def test_every_pair_that_is_not_refused_runs(alias: str) -> None:
     """What fits runs to its end; and every run has its score."""
     benchmark = find(alias, "smoke")
-    experiments = [benchmark.experiment(Spec(name)) for name in NAMES if not reason(Spec(name), benchmark)]
+    entries = Match([*map(Spec, NAMES)], [benchmark], lenient=True).entries
+    experiments = [e.experiment for e in entries if e.experiment]
     for played in run(experiments):
         assert played.state["status"] == "ok", played.experiment.labels
         assert any(metric == benchmark.metric[0] for _, _, metric, _, _ in played.state["history"])

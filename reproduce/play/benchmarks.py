@@ -181,15 +181,6 @@ def _whole(clock: Any) -> Any:
     return replace(clock, until=None) if getattr(clock, "until", None) is not None else clock
 
 
-def reason(spec: Spec, benchmark: Benchmark) -> str:
-    """Why the algorithm cannot run on the benchmark, "" if it can."""
-    try:
-        benchmark.experiment(spec)
-    except Refused as error:
-        return error.reason
-    return ""
-
-
 # --- by name ----------------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from reproduce.declare.experiment import Experiment
 from reproduce.runs import plan, results
 from reproduce.runs.plan import Job
-from reproduce.settings import budget, settings
+from reproduce.settings import budget
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,6 @@ def held(job: Job) -> float:
     problems: list[Any] = [e.problem for e in job.experiments]
     asked = 70 * 4.0 * sum(p.model.parameters for p in problems if p.model) * len(job.panel.seeds)
     return kept(job) + asked
-
-
-def gpus() -> int:
-    """GPUs that a training job asks for."""
-    return int(settings().device == "cuda")
 
 
 # --- the budget -------------------------------------------------------------------------------------------------------
