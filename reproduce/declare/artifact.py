@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from reproduce.declare.experiment import PACKAGE, Panel
 
-NUMBERS = ("artifact", "metric", "value", "std", "censored", "censoring", "paper_cell")
+NUMBERS = ("artifact", "metric", "value", "std", "censored", "paper_cell")
 """Columns of reported/*.csv that describe the printed number, not its setting."""
 
 

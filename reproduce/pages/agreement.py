@@ -126,16 +126,9 @@ def leads(found: pd.DataFrame) -> pd.DataFrame:
 
 
 HEAD = (
-    "table",
-    "printed",
-    "ours",
-    "agree",
-    "by chance (97.5 %)",
-    "median distance",
-    "leads",
-    "same sign",
+    "table", "printed", "ours", "agree", "by chance (97.5 %)", "median distance", "leads", "same sign",
     "always the proposed",
-)
+)  # fmt: skip
 
 
 def apart(paper: str, table: str) -> str:
@@ -186,10 +179,19 @@ def near(mine: pd.DataFrame) -> tuple[str, str]:
 
 
 def section(paper: str) -> str:
-    """Markdown: the counts of a paper's tables at paper scale that have numbers of ours; "" where there are none."""
-    named = [(name.split("/"), rest) for name, *rest in counts("paper")]
-    mine = [[table, *rest] for (of, table), rest in named if of == paper and rest[1] != "0"]
-    return markdown(HEAD, mine, ":" + "-" * 8) if mine else ""
+    """Markdown: the counts of a paper's tables at paper scale that have numbers of ours, and a line for each other way
+    to read those that agree no better than by chance; "" where there are none."""
+    lines = [(name.split("/"), rest) for name, *rest in counts("paper")]
+    mine = [[table, *rest] for (of, table), rest in lines if of == paper and rest[1] != "0"]
+    names = [table for of, table in unexplained() if of == paper]
+    rows = [[name, said, *near(found)] for name in names for said, found in tried(paper, name)]
+    parts = [markdown(HEAD, mine, ":" + "-" * 8)] if mine else []
+    if names:
+        more = " Read otherwise, the same curves come as near as this:" * bool(rows)
+        parts.append(f"No better than by chance: {', '.join(names)}.{more}")
+    if rows:
+        parts.append(markdown(("table", "read as", "agree", "median distance"), rows, "::--"))
+    return "\n\n".join(parts)
 
 
 SAID = {True: "what the paper proposes", False: "what it is compared with"}
@@ -298,13 +300,3 @@ def tried(paper: str, table: str) -> list[tuple[str, pd.DataFrame]]:
         first, last = max(moved, key=lambda w: moved[w]["agrees"].mean())
         ways.append((f"of {len(moved)} windows the nearest: rounds {first} to {last}", moved[first, last]))
     return [(said, found) for said, found in ways if len(found) and not found["ours"].equals(usual["ours"])]
-
-
-def otherwise(paper: str) -> str:
-    """Markdown: a line for each other way to read a paper's tables that agree no better than by chance; "" if there is
-    no such table."""
-    names = [table for of, table in unexplained() if of == paper]
-    rows = [[name, said, *near(found)] for name in names for said, found in tried(paper, name)]
-    said = f"No better than by chance: {', '.join(names)}." * bool(names)
-    ways = markdown(("table", "read as", "agree", "median distance"), rows, "::--")
-    return f"{said} Read otherwise, the same curves come as near as this:\n\n{ways}" if rows else said

@@ -74,12 +74,9 @@ def _in_short(boards: Boards, paper: str) -> str:
 
 def _tables(paper: str) -> str:
     """What every paper's page ends with."""
-    beside = "\n\n".join(filter(None, [agreement.section(paper), agreement.otherwise(paper)]))
-    parts = [
-        ("Beside the printed numbers", beside),
-        ("What the paper leaves open", choices.section(choices.register(paper))),
-    ]
-    return "".join(f"\n## {head}\n\n{text}\n" for head, text in parts if text)
+    beside, left_open = agreement.section(paper), choices.section(choices.register(paper))
+    parts = {"Beside the printed numbers": beside, "What the paper leaves open": left_open}
+    return "".join(f"\n## {head}\n\n{text}\n" for head, text in parts.items() if text)
 
 
 # --- from claim to number ---------------------------------------------------------------------------------------------

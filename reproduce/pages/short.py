@@ -81,8 +81,6 @@ ENTRY = {"question": TEXT, "answered_by": TEXTS, "look": TEXT} | {
 
 def register() -> dict[str, Any]:
     """`FILE`, checked."""
-    if not FILE.is_file():
-        raise UserError(f"{FILE} is not there: restore it")
     found = read_yaml(FILE)
     if said := mismatch(found, record(PAPERS, **dict.fromkeys(PAPERS, record(ENTRY, **ENTRY)))):
         raise UserError(f"{FILE}: {said}")

@@ -84,12 +84,12 @@ def reported(paper: str, name: str, folder: Path = PACKAGE / "papers") -> pd.Dat
     if not path.is_file():
         return None
     raw = pd.read_csv(path, dtype=str, keep_default_na=False)
-    bound = raw["censored"] if "censored" in raw else raw.get("censoring", pd.Series("0", index=raw.index))
+    bound = raw["censored"] if "censored" in raw else pd.Series("0", index=raw.index)
     return raw[[c for c in raw.columns if c == "metric" or c not in NUMBERS]].assign(
         paper=pd.to_numeric(raw["value"], errors="coerce"),
         paper_std=pd.to_numeric(raw["std"], errors="coerce"),
         paper_text=raw["value"],
-        paper_censored=bound.isin(["1", "lower_bound"]),
+        paper_censored=bound == "1",
     )
 
 

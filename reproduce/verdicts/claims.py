@@ -22,16 +22,9 @@ from reproduce.verdicts.judging import INF, Region
 
 Check = Mapping[str, Any]
 
-FORMS: Mapping[str, tuple[str, ...]] = {  # form: further keys that it needs
-    "better": ("than",),
-    "order": (),
-    "equal": (),
-    "is": (),
-    "trend": ("over",),
-    "spread": ("over", "at_most"),
-    "transfer": ("over", "at_most"),
-    "all_of": (),
-}
+FORMS = ("better", "order", "equal", "is", "trend", "spread", "transfer")
+NEEDED = {"better": ("than",), "trend": ("over",), "spread": ("over", "at_most"), "transfer": ("over", "at_most")}
+"""Form of a check -> further keys that it needs."""
 
 NUMBERS = ("margin", "within", "at_most", "is", "quantifier")
 """Keys of a check that say how much or how many."""
@@ -293,7 +286,7 @@ def _readings(raw: Mapping[str, Any], checks: Mapping[str, Check]) -> Mapping[st
 def _check(check: Check, metrics: Mapping[str, Metric]) -> None:
     """Refuse what the schema cannot: no form or two, what a form needs, and metrics that are not known."""
     form = form_of(check)
-    for key in ("metric", *FORMS[form]):
+    for key in ("metric", *NEEDED.get(form, ())):
         if key not in check:
             raise UserError(f"{form}: the key '{key}' is missing")
     for metric in listed(check["metric"]):

@@ -25,7 +25,7 @@ SURE = ["least", "most"]
 """Columns of what the end of a scale keeps a number from: no noise takes it there."""
 COUNTED = ("rounds", "aggregations", "steps", "coordinates")
 """Units of whole numbers."""
-NOT_SETTINGS = {"artifact", "value", "std", "censored", "censoring", "paper_cell"}
+NOT_SETTINGS = {"artifact", "value", "std", "censored", "paper_cell"}
 
 
 class NotRun(Exception):
@@ -48,10 +48,7 @@ def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Met
     import pandas as pd
 
     value = pd.to_numeric(raw["value"], errors="coerce").to_numpy(float)
-    censored = np.zeros(len(raw), bool)
-    for column, marks in (("censored", ("1", "1.0", "true")), ("censoring", ("lower_bound",))):
-        if column in raw:
-            censored |= raw[column].str.lower().isin(marks).to_numpy()
+    censored = raw["censored"].isin(["1", "True"]).to_numpy() if "censored" in raw else np.zeros(len(raw), bool)
     better = raw["metric"].map(lambda m: metrics[m].better if m in metrics else "none").to_numpy()
     lost = np.isnan(value)
     settings = [c for c in raw.columns if c not in {*NOT_SETTINGS, "seed", *labels}]
