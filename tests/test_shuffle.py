@@ -39,6 +39,7 @@ def test_plans_are_the_same_with_and_without_a_compiler(batches: Shuffled, monke
     slots = [Slot(task, request, row) for task in tasks for row in range(3)]
     plain = [batches.plan(s.split.indices[s.client], s.steps, *s.key, 0) for s in slots]
     together, apart = Plans().all(slots), [Plans().get(slot) for slot in slots]
+    assert list(map(Plans().lengths, slots)) == [(plan != -1).sum(1).tobytes() for plan in plain]
     assert (stacking.exact(library.HERE / "shuffle.c") is None) == (library.compiler() is None)
     monkeypatch.setattr(stacking, "exact", lambda source: None)
     for others in (together, apart, Plans().all(slots)):
