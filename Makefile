@@ -17,7 +17,7 @@ COMPILE = printf 'torch\ntorchvision\n' | uv pip compile pyproject.toml --extra 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 ARCHIVE ?= reproduce-$(VERSION).tar.gz
 
-.PHONY: smoke docs archive lock test test-all lint types times mutants format clean
+.PHONY: smoke docs crate archive lock test test-all lint types times mutants format clean
 
 # The last line compares the results with results/smoke.json: what computes something else ends here.
 smoke: $(VENV)/workflow.stamp
@@ -31,11 +31,15 @@ docs: $(VENV)/dev.stamp
 	@echo "Written: site/index.html"
 
 # Code, results, tables and figures as they were committed, without history: for a deposit, or an evaluation.
-# A deposit is of a tag, which has the version of pyproject.toml.
+# With the crate, if it was made. A deposit is of a tag, which has the version of pyproject.toml.
 archive:
-	git archive --prefix=reproduce-$(VERSION)/ --output=$(ARCHIVE) HEAD
+	git archive --prefix=reproduce-$(VERSION)/ $(addprefix --add-file=,$(wildcard ro-crate-metadata.json)) --output=$(ARCHIVE) HEAD
 	@echo "Written: $(ARCHIVE), of $$(git describe --tags --exact-match --match v$(VERSION) HEAD 2>/dev/null \
 		|| echo "a commit without the tag v$(VERSION): git tag v$(VERSION), then again")"
+
+# Where each committed result, table and figure comes from, for machines: a Workflow Run RO-Crate.
+crate: $(VENV)/workflow.stamp
+	$(BIN)/python -m benchmarks.crate
 
 test: lint types
 	$(BIN)/python -m pytest --fast --numprocesses $(CORES) --dist worksteal
