@@ -19,7 +19,7 @@ from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages.agreement import PICTURE
-from reproduce.pages.html import to_html
+from reproduce.pages.html import forest, to_html
 from reproduce.pages.short import Short, about, short
 from reproduce.papers import coverage
 from reproduce.report.histories import one_split
@@ -149,7 +149,7 @@ def page(
     total = Counter(v.verdict for v in claims(verdicts))
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     like = {seen: word for word, seen in ON_STAND_IN.items()}
-    environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why}
+    environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why, "forest": forest}
     environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
     return environment.get_template("page.html").render(
         scale=scale,
