@@ -103,6 +103,16 @@ def test_only_the_models_that_are_still_needed_are_kept() -> None:
     assert runs[0].state["starts"] == {}
 
 
+def test_a_target_is_a_mean_of_the_latest_evaluations_of_all_clients() -> None:
+    rows = [(0, "accuracy", "", 9.0), (1, "accuracy", "", 4.0), (2, "accuracy", "", 5.0)]
+    rows += [(2, "accuracy", "3", 8.0), (2, "loss", "", 8.0)]
+    state = {"history": [(round, np.nan, *row) for round, *row in rows]}
+    for over, mean in ((1, 5.0), (2, 4.5), (3, 6.0), (9, 6.0)):
+        assert Target("accuracy", mean, over).reached(state)
+        assert not Target("accuracy", mean + 0.1, over).reached(state)
+    assert not Target("accuracy", 0.0).reached({"history": []})
+
+
 @pytest.mark.parametrize("over", [1, 3])
 def test_a_run_ends_at_its_target_but_not_before_its_least_time(over: int) -> None:
     clock = Events(DeFedAvgIIDPolicy(3), horizon=20.0, grid=0.1)
