@@ -16,12 +16,20 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.declare.experiment import Experiment
+from reproduce.engine import host
 from reproduce.engine.kernels import library
 from reproduce.errors import UserError
 from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.systems import Steps, System
+
+
+def test_the_instructions_of_this_machine_are_those_that_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REPRODUCE_ISA", raising=False)
+    assert host.machine()["instructions"]
+    monkeypatch.setenv("REPRODUCE_ISA", "none")
+    assert host.machine()["instructions"] == "none"
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from reproduce.declare import closure
 from reproduce.declare.apart import forked
 from reproduce.engine import own
 from reproduce.engine.client_split import ClientSplits
-from reproduce.engine.requests import Train
+from reproduce.engine.requests import Evaluate, Train
 from reproduce.errors import OwnCodeError
 from reproduce.play import play, shown
 from reproduce.play.benchmarks import find
@@ -90,6 +90,9 @@ def test_whole_numbers_of_a_request_are_those_that_a_stream_can_have() -> None:
         own.check(split, replace(request, **{name: np.array([0, 2**32 - 1])}), distinct=True)
         with pytest.raises(OwnCodeError, match=f"`{name}` of Train lie in 0 .. 4294967295, not in 0 .. 4294967296"):
             own.check(split, replace(request, **{name: np.array([0, 2**32])}))
+    own.check(split, Evaluate(split.initial()[None], "test"))
+    with pytest.raises(OwnCodeError, match="has shape"):
+        own.check(split, Evaluate(split.initial()[:0][None], "test"))
 
 
 def test_what_does_not_repeat_itself_is_refused_and_the_rest_is_kept() -> None:

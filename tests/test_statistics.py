@@ -135,6 +135,7 @@ def test_a_second_pass_moves_running_statistics_twice(passes: int, strategy: str
 def test_the_momentum_of_fedacg_covers_statistics_or_leaves_them_alone(with_statistics: bool) -> None:
     env, statistics = world(net())
     algorithm = FedACG(0.1, momentum=0.9, lam=0.8, with_statistics=with_statistics)
+    assert algorithm.averages_statistics is not with_statistics
     state: dict[str, Any] = {"x": env.initial(), "work": 0.0}
     algorithm.setup(env, state)
     m = torch.zeros_like(state["x"])
