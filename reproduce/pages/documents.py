@@ -137,9 +137,6 @@ def _numbers(v: Verdict) -> list[str]:
     return [words.deciding(m, v.names) or "–" for m in (v.printed, v.measured)]
 
 
-# --- README -----------------------------------------------------------------------------------------------------------
-
-
 def _readme(results: str, boards: Boards) -> str:
     """README with its blocks anew."""
     counts = [[cell.replace("%", " %") for cell in line] for line in agreement.counts("paper", papers=True)]

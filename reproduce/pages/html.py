@@ -30,8 +30,6 @@ def to_html(text: str, name: str = "Table") -> str:
     return made.replace(RIGHT, ' class="n"').replace("<table>", frame).replace("</table>", "</table></div>")
 
 
-# --- the drawing ---
-
 WIDTH, HEIGHT, MARGIN, MIDDLE = 260, 46, 8, 15
 
 

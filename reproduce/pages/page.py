@@ -172,9 +172,6 @@ def page(
     )
 
 
-# --- a claim ----------------------------------------------------------------------------------------------------------
-
-
 def key(v: Verdict) -> str:
     return "claim-" + re.sub(r"[^a-zA-Z0-9]+", "-", v.id)
 
@@ -192,9 +189,6 @@ def why(v: Verdict) -> list[str]:
         reason = reason.rpartition("; ")[0]
     evidence = words.named("; ".join(filter(None, [words.basis(v), reason])), v.names)
     return [s for s in (evidence, "; ".join(words.beside_print(v)), words.named(v.note, v.names)) if s]
-
-
-# --- where an artifact comes from -------------------------------------------------------------------------------------
 
 
 def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:

@@ -80,9 +80,6 @@ def impersonal(algorithm: str, reason: str) -> str:
     return re.sub(rf"^({cls or name}|{re.escape(name)})\b", "it", reason)
 
 
-# --- the table --------------------------------------------------------------------------------------------------------
-
-
 def markdown(found: pd.DataFrame) -> list[str]:
     """Lines: the table of means, intervals and ranks, and what its marks mean."""
     matrix = Matrix(found)
@@ -121,9 +118,6 @@ def _entry(matrix: Matrix, cell: Cell) -> str:
     mean = number(cell["mean"]) + (f" ({interval})" if interval else "")
     said = mean if cell["state"] == "ok" else cell["status"].partition(":")[0].partition(";")[0]
     return f"{said}, {cell['place']:.0f}{EDGE * cell['edge']}"
-
-
-# --- the picture ------------------------------------------------------------------------------------------------------
 
 
 def heat(found: pd.DataFrame) -> Figure:

@@ -177,9 +177,6 @@ def _forget(files: frozenset[Path]) -> None:
             del sys.modules[name]
 
 
-# --- options ----------------------------------------------------------------------------------------------------------
-
-
 def fields(owner: type) -> dict[str, dataclasses.Field[Any]]:
     """The fields of a record by name."""
     return {f.name: f for f in dataclasses.fields(owner)}
@@ -212,9 +209,6 @@ def owned(of: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise UserError(f"{of}: {words(error)}") from error
-
-
-# --- seeds and grids --------------------------------------------------------------------------------------------------
 
 
 def seeds(text: str) -> tuple[int, ...]:

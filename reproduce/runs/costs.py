@@ -90,9 +90,6 @@ def held(job: Job) -> float:
     return kept(job) + asked
 
 
-# --- the budget -------------------------------------------------------------------------------------------------------
-
-
 def expensive(job: Job) -> str:
     """Why the job is too long for `REPRODUCE_BUDGET`, or ""."""
     hours = budget()
