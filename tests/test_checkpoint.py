@@ -43,6 +43,12 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
+def test_it_is_saved_when_its_time_has_come(tmp_path: Path) -> None:
+    for interval, there in ((3600.0, False), (0.0, True)):
+        Checkpoint(tmp_path / "job.pt", run([experiment(0.1)], (0,)), interval=interval).tick()
+        assert (tmp_path / "job.pt").exists() == there
+
+
 def write(path: Path, content: Any) -> int:
     with path.open("wb") as file:
         put(content, file)

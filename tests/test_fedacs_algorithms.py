@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,12 +156,13 @@ def test_ca_fedavg(calibrated: bool) -> None:
 
 
 @pytest.mark.parametrize("participation", [DRAWS, DistinctClients(K)])
-@pytest.mark.parametrize("calibrated", [False, True])
-def test_fedvarp_of_the_paper(calibrated: bool, participation: WeightedDraws | DistinctClients) -> None:
+@pytest.mark.parametrize("target", ["", "local", "server"])
+def test_fedvarp_of_the_paper(target: Any, participation: WeightedDraws | DistinctClients) -> None:
     memory: dict[int, np.ndarray] = {}
 
     def step(w: World) -> np.ndarray:
-        eta = ETA * w.length / (W * w.t).sum() if calibrated else ETA
+        factor = w.length / (W * w.t).sum()
+        eta = ETA * factor if target == "local" else ETA
         n, g, new = w.draw(W) if participation is DRAWS else M * W * w.distinct(), np.zeros(D), {}
         for m in range(M):
             if n[m] and w.z[m]:
@@ -169,9 +171,9 @@ def test_fedvarp_of_the_paper(calibrated: bool, participation: WeightedDraws | D
             elif n[m] and m in memory:
                 g = g + n[m] / K * memory[m]
         memory.update(new)
-        return g
+        return factor * g if target == "server" else g
 
-    check(FedVARP(ETA, participation, calibration=Calibration() if calibrated else None), step)
+    check(FedVARP(ETA, participation, calibration=Calibration(target=target) if target else None), step)
 
 
 def test_fedvarp_as_published() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -234,3 +235,17 @@ def test_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert due.budget(["figures/paper/x.png", "tables/paper/y.md"]) == single
     monkeypatch.setenv("REPRODUCE_BUDGET", "0.5")
     assert due.budget([]) == due.budget(["figures/paper/x.png"]) == due.Budget(0.5)
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        (["older"], "the run of older code"),
+        (["older"] * 2, "all 2 runs of older code"),
+        (["missing", "older", "older"], "2 of 3 runs of older code; 1 of 3 runs missing"),
+        (["current"] * 2, ""),
+    ],
+)
+def test_what_is_said_of_runs(states: list[str], said: str) -> None:
+    runs: Any = [SimpleNamespace(state=state, early=False, stored=None) for state in states]
+    assert set(results.said(runs).split("; ")) == set(said.split("; "))
