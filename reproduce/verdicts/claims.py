@@ -300,7 +300,9 @@ def _check(check: Check, metrics: Mapping[str, Metric]) -> None:
 
 def _ranks(check: Check, form: str) -> bool:
     """Does the check ask which of two numbers is better?"""
-    return form in ("better", "order", "transfer") or bool(re.search("best_of|worst_of", str(check)))
+    operands = [check[transform][key] for transform, to in TRANSFORMS if transform in check for key in ("of", to)]
+    best = any(isinstance(o, Mapping) and {"best_of", "worst_of"} & set(o) for o in operands)
+    return form in ("better", "order", "transfer") or best
 
 
 # --- the schema (JSON Schema) -----------------------------------------------------------------------------------------
