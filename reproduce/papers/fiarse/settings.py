@@ -89,8 +89,8 @@ def cifar(dataset: str, classes: int) -> SubmodelSetting:
 RESNET10N = ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2)
 FASHION_MNIST = SubmodelSetting(
     images(
-        "fashion_mnist", RESNET10N, 40, 20, mean=(0.2860,), std=(0.3530,), train_samples=6000, test_samples=2000,
-        evaluation_batch=10,
+        "fashion_mnist", RESNET10N, 40, 20, split=None, mean=(0.2860,), std=(0.3530,), train_samples=6000,
+        test_samples=2000, evaluation_batch=10,
     ),
     Epochs(2), 8, Rounds(60, 5), (2, 3, 4),
     (
