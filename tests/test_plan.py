@@ -159,6 +159,11 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
     assert [(j.name, why) for j, why in left] == [("mixed", "needs svhn")]
     found = plan.sources("smoke", "fedacs/fig1")[0]
     assert (found.panel, found.without) == ("mixed", "no results yet on MNIST and SVHN"), "whatever data is here"
+    monkeypatch.setattr(costs, "due", lambda job: costs.Cost(0, 0, 3600.5, 0))
+    assert [[j.name for j in due.training("smoke", "fedacs/fig1", due.Budget(hours))[0]] for hours in (1, 2)] == [
+        [],
+        ["fine"],
+    ]
     at_paper_scale = {j.name: plan.missing(j) for j in plan.jobs("paper") if j.panel.name == "mixed"}
     assert at_paper_scale == {"mixed--fedavg": "needs svhn", "mixed--local-only": ""}
 

@@ -100,6 +100,10 @@ def test_one_spoilt_row_is_noticed(trained: Callable[[str], pd.DataFrame], how: 
     outcome = replay(declared("quadratic"), [0], 3, spoil(trained("quadratic"), how), "float32")
     assert not outcome.agrees
     assert math.isinf(outcome.deviation) == (how != "value")
+    if how == "value":
+        stored, spoilt = trained("quadratic"), spoil(trained("quadratic"), how)
+        apart = (spoilt["value"] - stored["value"]).abs().max() / spoilt["value"].abs().max()
+        assert outcome.deviation == pytest.approx(apart)
 
 
 def test_a_virtual_time_is_compared_too(trained: Callable[[str], pd.DataFrame]) -> None:

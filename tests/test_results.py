@@ -66,6 +66,10 @@ def test_current_and_of_older_code(stored: Callable[..., results.Standing]) -> N
     assert (now.state, now.words, now.holds, now.usable) == ("current", "current", True, True)
     assert (old.state, old.words, old.holds, old.usable) == ("older", "all 3 runs of older code", False, True)
     assert stored(job(), runs(job(), source="")).state == "older"
+    Path(job().output).unlink()
+    Path(job().output).symlink_to("nowhere")
+    assert results.standing(job()).exists
+    assert results.standing(job()).words
 
 
 def test_a_replay_confirms_or_contradicts_for_its_code_and_its_result_only(

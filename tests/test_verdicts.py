@@ -189,6 +189,9 @@ def test_gap_to_the_best_and_ratio(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=[9, 9], b=[7, 8], c=[8, 5])
     check = {"gap": {"of": "a", "minus": {"best_of": ["b", "c"]}}}
     assert outcome(frame, **check, is_=">= 1").effect == pytest.approx(0.0)  # gaps 1 and 1
+    assert outcome(frame, **check, is_=">= 1").measured.what == "difference"
+    assert outcome(frame, ratio={"of": "a", "to": "b"}, is_="> 1").measured.what == "ratio"
+    assert outcome(frame, where={"algorithm": ["a"]}, is_="> 1").measured.what == "value"
     assert verdict(runs(tmp_path, a=9, b=7, c=8), **check, is_=">= 1") == "holds"
     assert verdict(frame, gap={"of": "c", "minus": {"best_of": "all"}}, is_="<= -0.5") == "open"
     assert verdict(frame, gap={"of": "a", "minus": {"mean_of": ["a", "a", "b"]}}, is_="> 5") == "fails"
