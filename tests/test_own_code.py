@@ -123,13 +123,15 @@ def test_settings_that_a_module_changes_are_put_back(folder: Path) -> None:
     assert torch.get_default_dtype() == torch.float32
 
 
-def test_processes_end_with_what_waits_for_them() -> None:
-    """When one fails or nobody waits any more the others end too; results are in the order of the functions."""
+def test_processes_end_with_what_waits_for_them(capfd: pytest.CaptureFixture[str]) -> None:
+    """When one fails or nobody waits any more the others end too; results are in the order of the functions. What it
+    printed before is heard."""
     slow = [lambda tell, i=i: (tell(os.getpid()), time.sleep(0.3 - 0.1 * i), i)[2] for i in range(3)]  # type: ignore[misc]
     pids: list[int] = []
     assert forked(slow, 2, lambda i, pid: pids.append(pid)) == [0, 1, 2]
     with pytest.raises(OwnCodeError, match="ZeroDivisionError"):
-        forked([lambda tell: time.sleep(600), lambda tell: 1 / 0], 2)
+        forked([lambda tell: time.sleep(600), lambda tell: (print("so far"), 1 / 0)], 2)
+    assert capfd.readouterr().out == "so far\n"
     with pytest.raises(KeyError):
         forked([lambda tell: (tell(os.getpid()), time.sleep(600))], 1, lambda i, pid: pids.append(pid), lambda: {}[1])
     for pid in pids:

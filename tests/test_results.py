@@ -19,7 +19,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment, Panel, canonical, code, recorded, same
 from reproduce.errors import UserError, say_once
 from reproduce.problem import Quadratic
-from reproduce.runs import due, plan, results
+from reproduce.runs import costs, due, plan, results
 from reproduce.runs.plan import Job
 from reproduce.store import Stored
 from reproduce.systems import System
@@ -239,6 +239,39 @@ def test_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert due.budget(["figures/paper/x.png", "tables/paper/y.md"]) == single
     monkeypatch.setenv("REPRODUCE_BUDGET", "0.5")
     assert due.budget([]) == due.budget(["figures/paper/x.png"]) == due.Budget(0.5)
+
+
+def test_what_is_due_for_a_figure_and_what_is_said_of_it(
+    stored: Callable[..., results.Standing], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A gap of a figure that is there is left unless seeds or a budget are named, what is of older code is trained."""
+    monkeypatch.setattr(plan, "artifact_jobs", lambda *_: (job(),))
+    monkeypatch.setattr(plan, "outputs", lambda *_: ["drawn", "cells", "record"])
+    monkeypatch.setattr(costs, "due", lambda _: costs.Cost(0, 0, 1800.0, 0))
+
+    def said(budget: due.Budget) -> str:
+        due.training.cache_clear()
+        due.announce.cache_clear()
+        due.announce("smoke", "fedacs/fig1", budget)
+        return capsys.readouterr().err.removeprefix("fedacs/fig1 at scale smoke ").strip()
+
+    single, trains = due.Budget(due.SINGLE, gaps=False), "trains 1 job, about 30 min on one core"
+    stored(job())
+    assert said(single) == ""
+    stored(job(), runs(job(), source="0" * 16))
+    assert said(single).startswith(f"{trains} (all 3 runs of older code); `reproduce replay fedacs/fig1 --scale smoke`")
+    assert said(due.Budget(0.44)) == "keeps 1 (over the budget of 0.44 h a job); --config budget=0.5 trains the 1 too"
+    for found in ("drawn", "cells"):
+        assert said(single).startswith(trains)
+        Path(found).touch()
+    assert said(single).startswith(trains)
+    stored(job(), runs(job(), (0, 1)))
+    assert said(due.Budget()).startswith(trains)
+    assert said(single) == "keeps 1 (a gap of what is there); --config budget=0.5 trains the 1 too"
+    monkeypatch.setenv("REPRODUCE_SEEDS", "0,1,2")
+    assert said(single).startswith(trains)
+    Path(job().output).unlink()
+    assert said(single) == "leaves out 1 (a gap of what is there); --config budget=0.5 trains the 1 too"
 
 
 @pytest.mark.parametrize(

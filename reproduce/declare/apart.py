@@ -64,16 +64,16 @@ def forked(
                     raise OwnCodeError(f"its process ended with status {child.exitcode}") from error
                 if kind == "told":
                     heard(i, message)
-                elif kind == "returned":
-                    del working[pipe]
-                    child.join()
-                    pipe.close()
-                    results[i] = message
-                else:
+                    continue
+                del working[pipe]
+                child.join()  # it says itself what it has printed
+                pipe.close()
+                if kind != "returned":
                     text, trace = message
                     raised: UserError = kind(text)
                     raised.add_note(trace)
                     raise raised
+                results[i] = message
             idle()
     finally:
         for pipe, (_, child) in working.items():
