@@ -26,7 +26,7 @@ from reproduce.verdicts.scoreboard import Verdict, scoreboard
 ROOT = Path(__file__).parent.parent
 TIMES = Path(__file__).parent / "times.json"
 """Test functions whose parameters together take longer than `FAST`: seconds of the slowest. `make times` writes it."""
-FAST, DRAWN = 1.0, 3
+FAST, DRAWN = 2.0, 3
 SEED = "REPRODUCE_TEST_SEED"
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")

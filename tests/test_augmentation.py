@@ -8,6 +8,7 @@ import torch
 
 from reproduce.data.batches import Shuffled
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
+from reproduce.engine.kernels import library
 from reproduce.engine.requests import Train
 from reproduce.engine.stacking import Slot
 from reproduce.engine.terms import Augmentation, crop_flip
@@ -55,7 +56,7 @@ def test_black_is_the_normalised_zero() -> None:
     torch.testing.assert_close(values, torch.tensor([-0.6, 9.0], dtype=torch.float64))
 
 
-@pytest.mark.parametrize("strategy", ["stacked", "sequential"])
+@pytest.mark.parametrize("strategy", ["stacked", "sequential", *["compiled"] * bool(library.compiler())])
 def test_strategies_equal_the_reference(strategy: str) -> None:
     """Unequal steps, and short batches of unequal lengths (7 and 6 samples) that are not the last."""
     task = task_of("crop_flip")

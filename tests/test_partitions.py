@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reproduce.data.batches import Fixed
+from reproduce.data.load import load
+from reproduce.models.declared import Softmax
 from reproduce.partitions.base import by_class
 from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass, DirichletClient
 from reproduce.partitions.groups import (
@@ -23,6 +26,9 @@ from reproduce.partitions.groups import (
     label_groups,
 )
 from reproduce.partitions.labels import IID, ClassPerClient, Sharding, Shards, ShuffledBlocks, TwoClasses
+from reproduce.partitions.split import chosen
+from reproduce.problem import Classification
+from reproduce.settings import Settings
 
 
 def balanced(classes: int, each: int) -> np.ndarray:
@@ -314,6 +320,12 @@ def test_capped_dirichlet_of_ag_news_tiles_the_test_split() -> None:
     assert np.abs(counts(test, local) - 1_900 * shares).max() < 2, "but for a sample that the empty ones get"
 
 
+def test_who_is_left_without_a_test_sample_takes_one_from_the_largest() -> None:
+    local = CappedDirichlet(1.0, data_seed=0).split_test(balanced(2, 20), balanced(2, 2), 4, 0)
+    assert sorted(np.concatenate(local)) == [0, 1, 2, 3]
+    assert sizes(local) == [1] * 4
+
+
 def test_balanced_dirichlet_takes_the_samples_of_a_class_in_order() -> None:
     """Per class, the samples used are the first ones of the data set."""
     labels = np.repeat([0, 1, 2], [100, 100, 103])
@@ -393,3 +405,13 @@ def test_fixed_partitions_ignore_the_seed_of_the_run_and_keyed_ones_do_not() -> 
     for partition in (CappedDirichlet(0.3), Sharding(), BalancedDirichlet(0.3)):
         first, second = partition.split(CIFAR, 20, 0), partition.split(CIFAR, 20, 1)
         assert all(np.array_equal(p, q) for p, q in zip(first, second, strict=True))
+
+
+def test_a_balanced_subset_has_as_many_samples_of_each_class(place: Settings) -> None:
+    problem = Classification("digits", Softmax(64, 10), IID(), 4, Fixed(10), train_samples=57, subset_balanced=True)
+    data = load("digits", place)
+    drawn, _ = chosen(problem, data)
+    assert np.bincount(data.train_y[drawn]).tolist() == [5] * 10
+    assert (np.diff(drawn) > 0).all()
+    assert not np.array_equal(drawn, chosen(replace(problem, subset_seed=1), data)[0])
+    assert np.array_equal(drawn, chosen(replace(problem, partition=IID(), clients=5), data)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import platform
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,6 +74,25 @@ def test_a_chunk_is_paid_by_the_steps_of_its_runs(clock: None) -> None:
     cpu, chunks = spent(experiment("a", steps=2), experiment("b", lr=0.2, steps=6))
     assert sum(cpu) == pytest.approx(chunks)
     assert cpu[1] == pytest.approx(3 * cpu[0])
+
+
+@pytest.mark.parametrize(("told", "name", "instructions"), [
+    ("model name\t: Quick\nflags\t: fma avx2\n\nmodel name: B\nflags: avx512f", "Quick", "avx2"),
+    ("model name: Q\ncpu family: 6\nmodel: 207\nflags: avx2 fma avx512f", "Q (family 6, model 207)", "avx512"),
+    ("flags: avx2", platform.machine(), platform.machine()),
+    (None, platform.processor() or platform.machine(), platform.machine()),
+])  # fmt: skip
+def test_the_processor_has_the_name_and_the_instructions_of_its_first_core(
+    told: str | None, name: str, instructions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.delenv("REPRODUCE_ISA", raising=False)
+    if told:
+        host.CPUINFO.write_text(told)
+    host._processor.cache_clear()
+    told_of = host.machine()
+    host._processor.cache_clear()
+    assert (told_of["processor"], told_of["instructions"]) == (name, instructions)
 
 
 def test_results_say_what_they_took(tmp_path: Path) -> None:
