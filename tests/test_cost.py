@@ -28,7 +28,7 @@ from reproduce.runs import costs, plan, rates, results
 from reproduce.runs.rates import Kind, estimate
 from reproduce.settings import Settings
 from reproduce.systems import System
-from reproduce.systems.work import Steps
+from reproduce.systems.work import Steps, Uniform
 
 PLAIN = FedAvg(0.1)
 
@@ -43,6 +43,9 @@ def test_work_is_samples_and_evaluations() -> None:
     samples, evaluated = 2 * 1000 * 4 * 5 * 10, 2 * 11 * 50
     work = estimate(softmax(), [0, 1])
     assert (work.samples, work.flops) == (samples, samples * 6 * 640 + evaluated * 2 * 640)
+    uneven = Uniform(2, 9, "random")
+    one = replace(softmax(), system=System(work=uneven), clock=Rounds(1))
+    assert estimate(one, [0]).samples == 10 * uneven.amounts(0, 0, 4).sum() != 10 * uneven.amounts(0, 1, 4).sum()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from reproduce.data.batches import Shuffled
+from reproduce.data.batches import Cyclic, Shuffled
 from reproduce.data.embedded import TopicTokens
 from reproduce.engine.client_split import ClientSplit, ClientSplits
 from reproduce.engine.layout import layout_of
@@ -137,3 +137,13 @@ def same(a: list[Any], b: list[Any]) -> None:
                 assert {k: v.tobytes() for k, v in one.items()} == {k: v.tobytes() for k, v in other.items()}, i
             else:
                 np.testing.assert_array_equal(one, other)
+
+
+def test_without_an_offset_a_client_begins_with_its_first_batch() -> None:
+    task = TASKS.get(Classification("digits", SOFTMAX, IID(), C, Cyclic(10), train_samples=233), 0)
+    plain = Train(np.arange(C), np.full(C, 2), task.initial(), 0.1, 0)
+    end, first, second = (
+        Trainer().train([(task, replace(plain, offset=at))])[0].rows for at in (None, np.zeros(C, int), np.ones(C, int))
+    )
+    assert torch.equal(end, first)
+    assert not torch.equal(end, second)

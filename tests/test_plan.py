@@ -154,6 +154,7 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
     mixed = panel("mixed", experiment("fedavg", requires=("svhn", "mnist")), experiment("local_only"))
     declare(artifact("fig1", mixed, panel("fine")))
     assert [plan.missing(j) for j in plan.jobs("smoke")] == ["needs svhn", ""]
+    assert plan.artifact_files("smoke") == plan.outputs("smoke", "fedacs/fig1")
     due_, left = due.training("smoke", "fedacs/fig1", due.Budget())
     assert [j.name for j in due_] == ["fine"]
     assert [(j.name, why) for j, why in left] == [("mixed", "needs svhn")]
