@@ -36,7 +36,7 @@ os.environ["COLUMNS"] = "200"  # tables are read row by row
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--fast", action="store_true", help="no slow test, of many that take long together three parameters"
+        "--fast", action="store_true", help="no slow test, some parameters of those that take long together"
     )
     parser.addoption("--seed", help="of the parameters that --fast draws; default: today's date")
     parser.addoption("--times", action="store_true", help=f"record slow test functions in {TIMES.name}")
@@ -110,7 +110,7 @@ def boards() -> dict[str, list[Verdict]]:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     again = f"pytest --fast --seed {os.environ[SEED]} draws the same"
-    said = f"fast: no test of more than {FAST:g} s; {DRAWN} parameters where all take longer together; {again}"
+    said = f"fast: no test of more than {FAST:g} s, of many parameters {DRAWN} or as many as that takes; {again}"
     return [said] * config.getoption("fast")
 
 
@@ -123,7 +123,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             functions[_function(item.nodeid)].append(item)
         for name, found in functions.items():
-            few = random.Random(os.environ[SEED] + name).sample(found, min(len(found), DRAWN))
+            count = max(DRAWN, int(FAST / max(slow.get(name, 0), 0.01)))
+            few = random.Random(os.environ[SEED] + name).sample(found, min(len(found), count))
             functions[name] = [] if slow.get(name, 0) > FAST else few if name in slow else found
         items[:] = [item for item in items if item in functions[_function(item.nodeid)]]
     if not Path(os.environ["REPRODUCE_DATA"]).is_dir():

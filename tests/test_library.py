@@ -81,6 +81,9 @@ def test_a_machine_never_loads_a_higher_level(monkeypatch: pytest.MonkeyPatch) -
         assert here is not None
         assert here.name == "avx2"
         assert not any("512" in flag for flag in here.flags)
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "new")
+        library.levels.cache_clear()
+        assert library.levels() == ("sse2",), "the lowest, where torch has another word"
     finally:
         library.levels.cache_clear()
 
