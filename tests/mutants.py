@@ -27,21 +27,22 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 WHERE = ("engine", "algorithms", "clocks", "partitions", "verdicts", "runs")
-PAIRS = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Is, ast.IsNot)]
-PAIRS += [(ast.And, ast.Or), (ast.Add, ast.Sub), (ast.Mult, ast.Div)]
-SWAPS: dict[type, Any] = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
+PAIRS = ("Lt LtE", "Gt GtE", "Eq NotEq", "In NotIn", "Is IsNot", "And Or", "Add Sub", "Mult Div")
+SWAPS = {getattr(ast, a): getattr(ast, b) for pair in PAIRS for a, b in (pair.split(), pair.split()[::-1])}
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 # Messages, defaults, and parts whose positions Python does not know.
 UNSEEN = (ast.JoinedStr, ast.Raise, ast.Assert, ast.arguments, ast.Slice)
 MEASURED = "[run]\nsource = {folder}/reproduce\ndata_file = {folder}/.coverage\nparallel = true\npatch = fork, _exit\n"
 MEASURED += "context = ${{PYTEST_CURRENT_TEST-}}\n"  # of a child process, from its environment
 
+# What a forked process executes belongs to the test that runs.
+os.register_at_fork(after_in_child=lambda: pytest_runtest_logstart(os.environ["PYTEST_CURRENT_TEST"]))
 seconds: dict[str, float] = defaultdict(float)  # of a test; without end if it fails with the code as it is
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_logstart(nodeid: str) -> None:
     if measured := coverage.Coverage.current():
-        measured.switch_context(item.nodeid)
+        measured.switch_context(nodeid)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -123,17 +124,16 @@ def main() -> None:
     took = json.loads(Path(plain["MUTANTS"]).read_text())
     lines = coverage.Coverage(config_file=str(settings))
     lines.combine([str(folder)])
-    places = tuple(f"{folder}/reproduce/{name}/" for name in WHERE)
     functions: dict[tuple[Path, int], list[Any]] = defaultdict(list)
-    for file in (file for file in folder.glob("reproduce/**/*.py") if f"{file}/".startswith(places)):
+    for file in (file for name in WHERE for file in folder.glob(f"reproduce/{name}/**/*.py")):
         for function, statement, node in candidates(ast.parse(file.read_bytes())):
             functions[file, function].append((statement, node))
     draw, killed = random.Random(asked.seed), 0
     for file, function in draw.sample(sorted(functions), asked.count):
         statement, node = draw.choice(functions[file, function])
         found = lines.get_data().contexts_by_lineno(str(file))
-        contexts = {c for line in range(statement, node.lineno + 1) for c in found.get(line, [])}
-        names = {part.rpartition(" (")[0] or part for context in contexts for part in context.split("|")}
+        told = "|".join(c for line in range(statement, node.lineno + 1) for c in found.get(line, []))
+        names = {part.rpartition(" (")[0] or part for part in told.split("|")}
         able = sorted((n for n in names if took.get(n, math.inf) < math.inf), key=took.__getitem__)
         change = f"{ast.unparse(node)} -> {ast.unparse(mutated(node))}".replace("\n", " ")
         source = file.read_bytes()
