@@ -37,7 +37,8 @@ def test_a_measured_number_and_what_is_demanded_of_it() -> None:
     assert words.required(lead(2.0, (1.5, math.inf))) == "at least 1.5 points"
     assert words.required(lead(2.0, (0.0, math.inf), strict=True)) == "more than 0 points"
     assert words.required(lead(2.0, (-math.inf, 3.0))) == "at most 3 points"
-    assert words.required(lead(2.0, (-1.0, 1.0))) == "−1 to 1 points"
+    assert words.required(lead(2.0, (-math.inf, math.inf))) == "no bound"
+    assert words.demanded(lead(2.0, (-1.0, 1.0)), ours=True) == "−1 to 1 points (a number of ours)"
     assert words.required(lead(2.0, (0.0, 0.5), what="ratio", unit="")) == "at most 0.5"
 
 

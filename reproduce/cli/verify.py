@@ -154,7 +154,7 @@ def entry(v: Verdict) -> list[str]:
     lines = [f"  {paint(v.id, 'bold')} ({'; '.join(filter(None, [v.rests_on, words.basis(v)]))})"]
     texts = [f'"{v.statement}"']
     if v.measured:
-        texts.append(f"{words.deciding(v.measured, v.names)}; required: {words.demanded(v) or 'no bound'}")
+        texts.append(f"{words.deciding(v.measured, v.names)}; required: {words.demanded(v.measured, v.ours)}")
     texts.append(words.named(v.reason, v.names))
     texts += ["; ".join(words.beside_print(v)), words.named(v.note, v.names)]
     return lines + [fill(text, "    ") for text in texts if text]

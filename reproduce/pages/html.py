@@ -52,7 +52,7 @@ def forest(m: Measured, printed: Measured | None = None) -> str:
     for end in _ends(m)[:2]:
         anchor = "start" if x(end) < 40 else "end" if x(end) > WIDTH - 40 else "middle"
         parts.append(f'<text x="{x(end):.1f}" y="41" text-anchor="{anchor}">{html.escape(words.number(end))}</text>')
-    said = f"Ours: {words.measured(m)}; required: {words.required(m) or 'no bound'}"
+    said = f"Ours: {words.measured(m)}; required: {words.required(m)}"
     said += f"; paper: {words.amount(theirs.value, theirs.unit, theirs.what)}" if theirs else ""
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
 

@@ -178,7 +178,8 @@ def key(v: Verdict) -> str:
 
 def numbers(v: Verdict) -> dict[str, str]:
     """Ours, what is required, the paper's number."""
-    found = {"ours": words.deciding(v.measured, v.names), "required": words.demanded(v)} if v.measured else {}
+    m = v.measured
+    found = {"ours": words.deciding(m, v.names), "required": words.demanded(m, v.ours)} if m else {}
     return {**found, "paper": words.deciding(v.printed, v.names)} if v.printed else found
 
 

@@ -57,14 +57,12 @@ def required(m: Measured) -> str:
         return f"{number(low)} to {most}"
     if bounded[0]:
         return f"{'more than' if m.strict else 'at least'} {least}"
-    return f"{'less than' if m.strict else 'at most'} {most}" if bounded[1] else ""
+    return f"{'less than' if m.strict else 'at most'} {most}" if bounded[1] else "no bound"
 
 
-def demanded(v: Verdict) -> str:
-    """What the claim requires, and whether we chose a number of it: "at least 2 points (a number of ours)"."""
-    if not v.measured:
-        return ""
-    return (required(v.measured) or "no bound") + " (a number of ours)" * v.ours
+def demanded(m: Measured, ours: bool) -> str:
+    """The same, and whether we chose a number of it: "at least 2 points (a number of ours)"."""
+    return required(m) + " (a number of ours)" * ours
 
 
 def basis(v: Verdict) -> str:
