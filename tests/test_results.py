@@ -72,6 +72,18 @@ def test_current_and_of_older_code(stored: Callable[..., results.Standing]) -> N
     assert results.standing(job()).words
 
 
+def test_where_one_run_is_of_own_code_nothing_is_remembered(
+    stored: Callable[..., results.Standing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file may have changed."""
+    both = job(experiment(0.1), experiment(0.2))
+    stored(both)
+    monkeypatch.setattr(results, "own_files", lambda e: e.labels["eta"] == 0.2)
+    known = results._standing.cache_info()
+    assert results.standing(both).state == "current"
+    assert results._standing.cache_info() == known
+
+
 def test_a_replay_confirms_or_contradicts_for_its_code_and_its_result_only(
     stored: Callable[..., results.Standing],
 ) -> None:
