@@ -13,7 +13,7 @@ import pytest
 import torch
 from runs import run
 
-from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.moon import Distillation, Moon
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
@@ -46,6 +46,8 @@ def test_work_is_samples_and_evaluations() -> None:
     assert (work.samples, work.flops) == (samples, samples * 6 * 640 + evaluated * 2 * 640)
     uneven = Uniform(2, 9, "random")
     one = replace(softmax(), system=System(work=uneven), clock=Rounds(1))
+    more = FedAvg(0.1, participation=WeightedDraws(9))
+    assert estimate(softmax(more), [0]).samples == samples / 2, "who is drawn twice trains once"
     assert estimate(one, [0]).samples == 10 * uneven.amounts(0, 0, 4).sum() != 10 * uneven.amounts(0, 1, 4).sum()
 
 

@@ -113,6 +113,11 @@ def test_what_is_not_there_is_not_run(tmp_path: Path, check: dict[str, Any], rea
     assert reason in result.reason
 
 
+def test_two_sides_without_a_seed_in_common_are_not_compared(tmp_path: Path) -> None:
+    result = outcome(cells(tmp_path, "a,0,acc,9", "a,1,acc,8", "b,2,acc,1"), better="a", than=["b"])
+    assert (result.verdict, "no seed in common" in result.reason) == ("not run", True)
+
+
 def test_incomplete_cells_support_or_contradict_but_do_not_reproduce(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=9, b=5)
     result = outcome(frame, better="a", than=["b", "c"])
