@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import platform
 import re
+import resource
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -104,6 +106,8 @@ def test_results_say_what_they_took(tmp_path: Path) -> None:
     assert runs[0].training["cpu_seconds"] >= sum(run.seconds or 0 for run in runs) - 0.01 * 6
     assert 0 < sum(runs[0].training["seconds_by_part"].values()) <= runs[0].training["seconds"] + 0.02
     assert before <= runs[0].training["peak_memory"] <= peak_memory()
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert peak_memory() >= unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert all((run.samples or 0) > 0 for run in runs)
 
 

@@ -62,6 +62,14 @@ def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tm
         assert verdict(frame, **check, quantifier=quantifier) == expected, quantifier
 
 
+def test_as_many_settings_as_are_allowed_are_not_too_many(tmp_path: Path) -> None:
+    """One of four is shown, and nothing of the others."""
+    check = {"better": "a", "than": ["b"]}
+    frame = four_settings(tmp_path, 5, 0, 0, 0)
+    for some, expected in (([0.25, 0.25], "open"), ([0, 0.25], "open"), ([0, 0.2], "fails"), ([0.25, 1], "holds")):
+        assert verdict(frame, **check, quantifier={"fraction": some}) == expected, some
+
+
 def test_a_number_of_settings_is_exact_only_without_seeds(tmp_path: Path) -> None:
     check = {"better": "a", "than": ["b"], "quantifier": {"fraction": 0.5}}
     drawn = outcome(four_settings(tmp_path, 5, 3, 1, -2), **check).measured
