@@ -332,3 +332,11 @@ def test_a_field_that_a_record_gets_later_costs_no_training(folder: Path, monkey
     )
     for entry, seed, exists in ((there, 0, True), (there, 1, False), (other, 0, False)):
         assert results.standing(matches.job(entry, (seed,), entry.experiment)).usable == exists
+
+
+def test_a_benchmark_may_have_fewer_rounds_and_one_split() -> None:
+    whole, short = find("fiarse/five-fashion-mnist", "reduced").template, find("capacities", "reduced")
+    problem = replace(whole.problem, partition=replace(whole.problem.partition, data_seed=0))
+    assert problem != whole.problem
+    assert short.template == replace(whole, problem=problem, clock=replace(whole.clock, rounds=10))
+    assert short.substitute.endswith("the first 10 of 60 rounds, one split of the data")

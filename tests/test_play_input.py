@@ -62,6 +62,7 @@ def test_a_wrong_algorithm_is_one_line(
         ("fednova --on fedacs-statik --scale smoke", "unknown benchmark 'fedacs-statik'; did you mean fedacs-static"),
         ("fednova --on fedacs/nothing --scale smoke", "unknown benchmark 'fedacs/nothing'"),
         ("fednova --on fedacs/image-blobs-static@0 --scale smoke", "after @ comes a number of rounds, here 1 to"),
+        ("fednova --on fedacs/image-blobs-static@2/x --scale smoke", "after @ comes a number of rounds, here 1 to"),
         ("fedavg --on defedavg/gaussian-noniid-n3@5 --scale smoke", "its clock is not that of rounds"),
         ("fednova --on sessions --scale paper", "sessions is at smoke and reduced scale"),
         ("fednova --on fedagrac/fig1:model=x --scale smoke", "the panel has instance, algorithm"),

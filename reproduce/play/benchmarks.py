@@ -39,10 +39,11 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
         "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=proposed",
         "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=proposed",
     },
-    "capacities": {"smoke": "fiarse/five-image-blobs", "reduced": "fiarse/five-fashion-mnist@10"},
+    "capacities": {"smoke": "fiarse/five-image-blobs", "reduced": "fiarse/five-fashion-mnist@10/0"},
     "virtual-time": {"smoke": "defedavg/gaussian-noniid-n3", "reduced": "defedavg/fashion-mnist-noniid-n10"},
 }
-"""Alias -> scale -> paper/panel; labels where a panel has several settings; how many rounds, if fewer than it has."""
+"""Alias -> scale -> paper/panel; labels where a panel has several settings; how many rounds, if fewer than it has, and
+the seed of one split for all runs, where those of a split each are not trained yet."""
 
 
 class Refused(UserError):
@@ -186,7 +187,7 @@ def _whole(clock: Any) -> Any:
 
 def find(name: str, scale: str) -> Benchmark:
     """The benchmark of an alias, or of a panel: "fedacs/mnist-static", "fedagrac/table6:k_variance=2,k_mode=fixed";
-    with "@20" at the end the first 20 rounds of it.
+    with "@20" at the end the first 20 rounds of it, with "@20/0" of runs that all have the split of seed 0.
 
     Raises UserError for an unknown scale, alias, panel or label, for a panel with several settings or fewer rounds.
     """
@@ -216,13 +217,22 @@ def find(name: str, scale: str) -> Benchmark:
 
 def _shortened(benchmark: Benchmark, rounds: str) -> Benchmark:
     """The benchmark with fewer rounds. Raises UserError if it has no more, or none at all."""
-    clock = benchmark.template.clock
-    if not isinstance(clock, Rounds) or not rounds.isdecimal() or not 0 < int(rounds) <= clock.rounds:
+    clock, (rounds, _, split) = benchmark.template.clock, rounds.partition("/")
+    whole = f"{rounds}{split}".isdecimal()
+    if not isinstance(clock, Rounds) or not whole or not 0 < int(rounds or 0) <= clock.rounds:
         most = f"1 to {clock.rounds}" if isinstance(clock, Rounds) else "nothing: its clock is not that of rounds"
         raise UserError(f"{benchmark.name}: after @ comes a number of rounds, here {most}")
     own = {n: replace(e, clock=replace(e.clock, rounds=int(rounds))) for n, e in benchmark.own.items()}
     said = f"the first {rounds} of {clock.rounds} rounds"
+    if split:
+        own = {n: replace(e, problem=_on(e.problem, int(split))) for n, e in own.items()}
+        said += ", one split of the data"
     return replace(benchmark, own=own, substitute="; ".join(filter(None, [benchmark.substitute, said])))
+
+
+def _on(problem: Any, split: int) -> Any:
+    """The problem with this split whatever the seed of a run."""
+    return replace(problem, partition=replace(problem.partition, data_seed=split))
 
 
 def _label(e: Experiment) -> str:
