@@ -61,7 +61,7 @@ def test_the_reference_is_the_declared_one_but_for_an_end_at_a_target(alias: str
     played, declared = benchmark.experiment(Spec(benchmark.reference)), benchmark.own[benchmark.reference]
     for part in PARTS[:3]:
         assert getattr(played, part) == getattr(declared, part)
-    short = ALIASES[alias][scale].partition("@")[2]
+    short = ALIASES[alias][scale].partition("@")[2].partition("/")[0]
     if getattr(declared.clock, "until", None) is None:
         assert played.clock == (replace(declared.clock, rounds=int(short)) if short else declared.clock)
     else:
