@@ -61,14 +61,15 @@ def test_the_reference_is_the_declared_one_but_for_an_end_at_a_target(alias: str
     played, declared = benchmark.experiment(Spec(benchmark.reference)), benchmark.own[benchmark.reference]
     for part in PARTS[:3]:
         assert getattr(played, part) == getattr(declared, part)
-    short = ALIASES[alias][scale].partition("@")[2].partition("/")[0]
+    short, _, split = ALIASES[alias][scale].partition("@")[2].partition("/")
     if getattr(declared.clock, "until", None) is None:
         assert played.clock == (replace(declared.clock, rounds=int(short)) if short else declared.clock)
     else:
         assert played.clock == replace(declared.clock, until=None, least=0, train_view="", horizon=declared.clock.least)
     (panel,) = (j.panel for j in plan.jobs(scale) if f"{j.paper}/{j.panel.name}" == benchmark.panel)
     clocks = {e.clock for e in panel.experiments} if short else {declared.clock}
-    assert any(replace(declared, clock=clock) in panel.experiments for clock in clocks)
+    problems = {e.problem for e in panel.experiments} if split else {declared.problem}
+    assert any(replace(declared, clock=c, problem=p) in panel.experiments for c in clocks for p in problems)
 
 
 def test_what_an_algorithm_takes_over() -> None:
