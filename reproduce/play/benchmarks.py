@@ -218,21 +218,19 @@ def find(name: str, scale: str) -> Benchmark:
 def _shortened(benchmark: Benchmark, rounds: str) -> Benchmark:
     """The benchmark with fewer rounds. Raises UserError if it has no more, or none at all."""
     clock, (rounds, _, split) = benchmark.template.clock, rounds.partition("/")
-    whole = f"{rounds}{split}".isdecimal()
+    whole, problem = f"{rounds}{split}".isdecimal(), benchmark.template.problem
+    if split and not hasattr(getattr(problem, "partition", None), "data_seed"):
+        raise UserError(f"{benchmark.name}: after / comes the seed of one split, which its partition does not have")
     if not isinstance(clock, Rounds) or not whole or not 0 < int(rounds or 0) <= clock.rounds:
         most = f"1 to {clock.rounds}" if isinstance(clock, Rounds) else "nothing: its clock is not that of rounds"
         raise UserError(f"{benchmark.name}: after @ comes a number of rounds, here {most}")
     own = {n: replace(e, clock=replace(e.clock, rounds=int(rounds))) for n, e in benchmark.own.items()}
     said = f"the first {rounds} of {clock.rounds} rounds"
     if split:
-        own = {n: replace(e, problem=_on(e.problem, int(split))) for n, e in own.items()}
+        parts = {n: replace(e.problem.partition, data_seed=int(split)) for n, e in own.items()}
+        own = {n: replace(e, problem=replace(e.problem, partition=parts[n])) for n, e in own.items()}
         said += ", one split of the data"
     return replace(benchmark, own=own, substitute="; ".join(filter(None, [benchmark.substitute, said])))
-
-
-def _on(problem: Any, split: int) -> Any:
-    """The problem with this split whatever the seed of a run."""
-    return replace(problem, partition=replace(problem.partition, data_seed=split))
 
 
 def _label(e: Experiment) -> str:
