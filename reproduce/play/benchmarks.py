@@ -30,7 +30,7 @@ from reproduce.runs import plan
 ALIASES: Mapping[str, Mapping[str, str]] = {
     "fedacs-static": {"smoke": "fedacs/image-blobs-static", "reduced": "fedacs/fashion-mnist-static"},
     "fedacs-dynamic": {"smoke": "fedacs/image-blobs-dynamic-alpha035", "reduced": "fedacs/fashion-mnist-dynamic"},
-    "fedagrac-steps": {"smoke": "fedagrac/fig5-tiny-cnn-3", "reduced": "fedagrac/fig5-cnn2-10@20"},
+    "fedagrac-steps": {"smoke": "fedagrac/fig5-tiny-cnn-3", "reduced": "fedagrac/fig5-cnn2-10@20/1234"},
     "sessions": {
         "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=previous",
         "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=previous",
@@ -187,7 +187,7 @@ def _whole(clock: Any) -> Any:
 
 def find(name: str, scale: str) -> Benchmark:
     """The benchmark of an alias, or of a panel: "fedacs/mnist-static", "fedagrac/table6:k_variance=2,k_mode=fixed";
-    with "@20" at the end the first 20 rounds of it, with "@20/0" of runs that all have the split of seed 0.
+    with "@20" at the end the first 20 rounds of it, with "@20/1234" of runs that all have the split of seed 1234.
 
     Raises UserError for an unknown scale, alias, panel or label, for a panel with several settings or fewer rounds.
     """

@@ -189,9 +189,8 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
         algorithms |= {
             (a, lam): fedagrac(common.rate, lam, **READINGS[a]) for lam in asked.lambdas for a in asked.readings
         }
-        partition = common.cnn.partition
+        partition = replace(common.cnn.partition, data_seed=None if asked.drawn else settings.NON_IID.data_seed)
         partition = Head(partition, asked.share) if asked.share < 1 else partition
-        partition = replace(partition, data_seed=None) if asked.drawn else partition
         runs = (
             ({"model": "cnn2", "local_steps": name, "lambda": lam, "algorithm": algorithm},
              replace(common.cnn, partition=partition), common.uneven, rule, Rounds(s.rounds))
