@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -174,3 +175,9 @@ def test_an_aggregation_without_updates_leaves_the_model() -> None:
     run = play(experiment(clock, Asynchronous(0.1)))[0]
     values = [v for _, _, v in history(run, "loss")]
     assert values[1] == values[0]
+
+
+def test_a_version_made_on_the_grid_is_evaluated_there_whatever_rounding_says() -> None:
+    clock = Events(FedAvgPolicy(2), horizon=0.7, grid=0.1)
+    script: Any = SimpleNamespace(time=np.array([0.25, 0.1 + 0.2, 0.7]))
+    assert [clock.due(script, version) for version in (1, 2, 3)] == [None, pytest.approx(0.3), pytest.approx(0.7)]

@@ -12,7 +12,9 @@ import torch
 from reproduce.data.batches import Cyclic, Shuffled, WithReplacement
 from reproduce.engine import local
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
-from reproduce.engine.kernels.chain import Trace, Unsupported
+from reproduce.engine.kernels.chain import Trace, Unsupported, chain
+from reproduce.engine.kernels.compiled import Program
+from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.trainer import Trainer
@@ -184,3 +186,12 @@ def test_only_a_chain_that_ends_in_a_linear_layer_is_compiled(forward: Any) -> N
     model: Any = SimpleNamespace(shapes={"a.weight": (3, 3), "a.bias": (3,)}, forward=forward)
     with pytest.raises(Unsupported):
         Trace(model, (3,))
+
+
+@pytest.mark.parametrize(("filters", "wide"), [((16, 16), True), ((16, 20), False)])
+def test_channels_fill_the_lanes_where_every_layer_has_whole_vectors_of_them(filters: Any, wide: bool) -> None:
+    model = ConvNet(1, 8, filters, (), kernel=3, padding=1)
+    trace = chain(model, (1, 8, 8))
+    assert trace is not None
+    program = Program(trace, Layout(model), torch.float32, 16)
+    assert (program.by_channel(1), program.by_channel(32)) == (wide, False)

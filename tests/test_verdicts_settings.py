@@ -113,3 +113,13 @@ def test_parts_inherit_and_the_worst_one_decides(tmp_path: Path) -> None:
     assert verdict(frame, all_of=[four, four]) == "not run"
     assert verdict(frame, is_="> 6", all_of=[{"for": good["where"]}]) == "holds"
     assert verdict(frame, is_="> 6", all_of=[{"for": bad["where"]}]) == "fails"
+
+
+def test_a_setting_of_which_nothing_is_known_is_not_the_one_that_is_shown(tmp_path: Path) -> None:
+    frame = cells(tmp_path, "1,0,skew,1", "1,1,skew,5", "2,0,skew,", "2,1,skew,", columns="n,seed,metric,value")
+    result = outcome(frame, metric="skew", is_="> 2")
+    assert (result.verdict, result.effect) == ("open", pytest.approx(1))
+
+
+def test_settings_without_a_value_or_with_the_word_none_are_not_numbers_that_lack(tmp_path: Path) -> None:
+    assert cells(tmp_path, ",0,acc,1", "None,0,acc,2", columns="n,seed,metric,value")["n"].tolist() == ["", "None"]
