@@ -69,6 +69,7 @@ def changed(job: str, metric: str, values: dict[int, float | None]) -> list[str]
 def test_what_deviates() -> None:
     assert expected.differences(OLD, OLD) == []
     assert changed("p/j", "loss", dict.fromkeys(range(15), 1.0099)) == [], "rounding"
+    assert changed("p/j", "time", {0: 201.0}) == [], "relative to its size"
     assert changed("p/j", "loss", {0: 1.09, 1: 0.92}) == [], "a tenth of the job's numbers, where ties flip"
     assert len(changed("p/j", "loss", {0: 1.02, 1: 1.02, 2: 1.02})) == 3
     assert changed("p/j", "loss", {3: 1.11}) == ["p/j, experiment 4, loss: 1.11, expected 1.0"]

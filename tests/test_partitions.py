@@ -278,6 +278,14 @@ def test_fast_loops_follow_the_law_of_the_slow_ones(name: str) -> None:
     assert np.allclose(ours.std(axis=0), theirs.std(axis=0), rtol=0.25)
 
 
+def test_who_has_used_up_the_classes_of_its_prior_takes_from_all_others_alike() -> None:
+    labels = np.repeat(np.arange(4), 100)
+    first, _ = GroupedDirichlet(1e-3, label_sets=((0, 1, 2, 3),)).split(labels, 2, 0)
+    own, *others = np.sort(np.bincount(labels[first], minlength=4))[::-1]
+    assert own == 100
+    assert min(others) > 15, "33 each are expected"
+
+
 @settings(max_examples=15, deadline=None)
 @given(problem=problems(), alpha=st.sampled_from([0.05, 0.3, 5.0]))
 def test_balanced_dirichlet_sizes_priors_and_matched_test_sets(
