@@ -221,14 +221,14 @@ def vector(site: Path, artifact: Any, png: Path) -> str:
     """Draw a figure again from the committed results, as SVG into the site, if it is not there or older than its PNG;
     its address as seen from a report page."""
     from reproduce.pages.quotes import stored
-    from reproduce.report import drawing, figures, metrics
+    from reproduce.report import drawing, figures, render
 
     scale, file = png.parent.name, site / png.with_suffix(".svg")
     if not file.is_file() or file.stat().st_mtime < png.stat().st_mtime:
         file.parent.mkdir(parents=True, exist_ok=True)
         curves = stored(artifact, scale)
         with figures.style():
-            drawn = drawing.draw(artifact, curves, metrics.cells(artifact, curves))
+            drawn = drawing.draw(artifact, curves, render.made(artifact, curves))
             figures.lay_out(drawn)
             drawn.savefig(file, format="svg", metadata={"Date": None})
             drawn.clear()
