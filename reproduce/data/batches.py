@@ -1,8 +1,9 @@
 """How a client walks through its samples: the mini-batches of one local run.
 
 Every class plans the whole local run at once: `plan(...)` gives sample indices [K, B] (int64), padded with -1 where a
-batch is short; without replacement B is at most the number of samples. The plan depends on (seed, round, client) alone, never on who else is being trained. `offset` counts the
-batches that the client has done in earlier rounds; only `Cyclic` uses it.
+batch is short; without replacement B is at most the number of samples. The plan depends on (seed, round, client) alone,
+never on who else is being trained. `offset` counts the batches that the client has done in earlier rounds; only
+`Cyclic` uses it.
 """
 
 from __future__ import annotations

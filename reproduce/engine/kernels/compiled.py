@@ -119,9 +119,7 @@ class Program:
                 part.copy_(part.reshape(-1, outputs, inputs, k, k).permute(0, 3, 4, 2, 1).reshape(part.shape))
         return rows
 
-    def steps(
-        self, run: Descent, y: Tensor, samples: Samples, masks: Tensor, at: int, wide: bool
-    ) -> None:
+    def steps(self, run: Descent, y: Tensor, samples: Samples, masks: Tensor, at: int, wide: bool) -> None:
         """Steps at, at + 1, .. of a local run on the flat model y [P], in place; `wide`: y is `turned`. masks [K, ..]:
         the factors of the dropout layers."""
         x, labels, index, batch = samples
