@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,9 @@ def settings_kept() -> Iterator[None]:
     import numpy as np
     import torch
 
-    products: Any = (torch.backends.mkldnn.matmul, torch.backends.cuda.matmul)  # type: ignore[attr-defined]
+    cuda, cudnn, cublas = torch.backends.cuda, torch.backends.cudnn, "CUBLAS_WORKSPACE_CONFIG"
+    products: Any = (torch.backends.mkldnn.matmul, cuda.matmul, cudnn.conv)  # type: ignore[attr-defined]
+    flags = ((cudnn, "deterministic"), (cudnn, "benchmark"), (cuda.matmul, "allow_bf16_reduced_precision_reduction"))
     pairs: Any = (
         (torch.get_default_dtype, torch.set_default_dtype),
         (torch.get_default_device, torch.set_default_device),
@@ -144,6 +147,11 @@ def settings_kept() -> Iterator[None]:
         (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
         (np.geterr, lambda value: np.seterr(**value)),
         (os.getcwd, os.chdir),
+        *((partial(getattr, *flag), partial(setattr, *flag)) for flag in flags),
+        (
+            partial(os.environ.get, cublas),
+            lambda value: os.environ.update({cublas: value}) if value else os.environ.pop(cublas),
+        ),
     )
     before, precisions = [ask() for ask, _ in pairs], [p.fp32_precision for p in products]
     with warnings.catch_warnings():
