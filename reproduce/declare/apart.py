@@ -43,7 +43,7 @@ def forked(
     raises ends the processes. What a function raises is an OwnCodeError, which names the place in `files`, or the
     UserError that it is.
     """
-    context = multiprocessing.get_context("fork")
+    context, here = multiprocessing.get_context("fork"), multiprocessing.current_process()
     results: dict[int, Any] = {}
     working: dict[Connection, tuple[int, Any]] = {}  # pipe -> number of the function, process
     try:
@@ -51,8 +51,10 @@ def forked(
             for i in range(len(results) + len(working), min(len(functions), len(results) + at_once)):
                 pipe, theirs = context.Pipe(duplex=False)
                 child = context.Process(target=_call, args=(functions[i], theirs, os.getpid(), files))
+                daemonic, here.daemon = here.daemon, False  # a worker of a pool may have this child, which ends with it
                 with warnings.catch_warnings(action="ignore"):  # this process's other threads hold nothing it needs
                     child.start()
+                here.daemon = daemonic
                 theirs.close()
                 working[pipe] = i, child
             ready: Any = wait([*working], 0.2)
