@@ -41,6 +41,11 @@ def markdown(header: Sequence[str], rows: Iterable[Iterable[object]], sides: str
     return "\n".join([first, f"|{'|'.join(rule)}|", *rest])
 
 
+def spelled(path: object) -> str:
+    """The name of a file as text; of one that is not in UTF-8 the odd bytes are spelled out."""
+    return os.fsencode(str(path)).decode(errors="backslashreplace")
+
+
 def paint(text: str, colour: str) -> str:
     """`text` in a colour of `COLOURS`, where the output is a terminal that has colours and nobody set NO_COLOR."""
     plain = not sys.stdout.isatty() or os.environ.get("TERM") == "dumb" or "NO_COLOR" in os.environ

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from PIL import Image as Pillow
 
 from reproduce.data.userdata import ByColumn, bring
 from reproduce.errors import UserError
+from reproduce.play.owndata import benchmarks
 
 NAMES = ["owl", "cat", "dog"]
 
@@ -50,6 +53,19 @@ def table(rows: int = 40, seed: int = 0) -> pd.DataFrame:
     random = np.random.default_rng(seed)
     frame = pd.DataFrame(random.normal(size=(rows, 3)), columns=["a", "b", "c"])
     return frame.assign(n=range(rows), label=np.resize(NAMES, rows), who=np.resize(["x", "y", "z", "z"], rows))
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_names_in_another_encoding_are_names(folder: Path) -> None:
+    """Latin-1, as folders, as pictures and as labels."""
+    for name in (b"\xe9t\xe9", b"hiver"):
+        (place := Path(os.fsdecode(b"bild\xe9r/" + name))).mkdir(parents=True)
+        for i in range(5):
+            Pillow.fromarray(np.full((6, 8), i, np.uint8)).save(place / os.fsdecode(b"\xff%d.png" % i))
+    (benchmark,) = benchmarks([], "smoke", data=os.fsdecode(b"bild\xe9r"))
+    assert benchmark.name == r"bild\xe9r"
+    np.savez("mine.npz", x=np.eye(10), y=np.array([b"\xe9t\xe9", b"hiver"] * 5))
+    assert bring("mine.npz").classes == 2
 
 
 def test_the_same_content_is_the_same_data_and_other_is_not(folder: Path) -> None:

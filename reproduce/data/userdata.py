@@ -8,6 +8,7 @@ data = bring("photos")  # a UserData
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from reproduce.errors import UserError
 from reproduce.models.model import Sample
 from reproduce.settings import settings
 from reproduce.streams import rng
+from reproduce.text import spelled
 
 FORMAT = 2  # raise it when the same files give other arrays
 HELD = 5
@@ -128,7 +130,7 @@ def bring(where: Any, label: str = LABEL, holder: str = "") -> UserData:
     """
     sha256, what, files = "", "the data set", list[Path]()
     if isinstance(where, str | Path):
-        where, what = Path(where), str(where)
+        where, what = Path(where), spelled(where)
         if not where.exists():
             raise UserError(f"{what} is not there: name a folder or a file")
         files = listed(where) if where.is_dir() else [Path(where.name)]
@@ -158,7 +160,7 @@ def _sum(root: Path, files: Sequence[Path], *how: str) -> str:
     for file in files:
         try:
             with (root / file).open("rb") as stream:
-                digest.update(f"{file.as_posix()}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+                digest.update(os.fsencode(f"{file.as_posix()}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n"))
         except OSError as error:
             raise UserError(f"{root / file} cannot be read ({error.strerror}): mend it, or take it out") from error
     return digest.hexdigest()
@@ -240,7 +242,7 @@ def _text(value: Any) -> str | None:
     """A label as text, a whole number as such; None for an empty one."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = value.decode() if isinstance(value, bytes) else str(value)
+    text = os.fsdecode(value) if isinstance(value, bytes) else str(value)
     return text if text.strip() and value is not None and value == value else None
 
 

@@ -25,6 +25,7 @@ from reproduce.play.benchmarks import Benchmark, find
 from reproduce.play.specs import called, checked, fields, network, owned
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, System
+from reproduce.text import spelled
 
 CLIENTS, EPOCHS, BATCH, RATE = 20, 2, 16, 0.1
 ROUNDS = {"smoke": 10, "reduced": 50, "paper": 200}
@@ -120,7 +121,7 @@ def _own(data: Any, model: Any, partition: Any, clients: int | None, label: str)
     if column and data is None:
         raise UserError(f"{partition}: the column that names the client is one of your own data: name them with --data")
     found = None if data is None else bring(data, label, column)
-    name = "" if data is None else Path(data).resolve().name if isinstance(data, str | Path) else "data"
+    name = "" if data is None else spelled(Path(data).resolve().name) if isinstance(data, str | Path) else "data"
     split = parse(partition) if isinstance(partition, str) and not column else partition
     if column and found:
         split = ByColumn(found, column)
