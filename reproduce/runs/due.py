@@ -102,12 +102,11 @@ def announce(scale: str, name: str, allowed: Budget) -> None:
 
 
 def total(jobs: Iterable[Job]) -> str:
-    """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
-    from reproduce.text import counted, duration
+    """ "3 jobs, 20 min on one core": how much training `jobs` is."""
+    from reproduce.text import counted
 
     found = list(jobs)
-    seconds = sum(costs.due(j).seconds for j in found)
-    return f"{counted(len(found), 'job')}, about {duration(seconds)} on one core"
+    return f"{counted(len(found), 'job')}, {costs.said(map(costs.due, found))} on one core"
 
 
 # --- what exists and must be made again -------------------------------------------------------------------------------

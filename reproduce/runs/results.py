@@ -126,11 +126,11 @@ def standing(job: Job) -> Standing:
     """What is there of `job`; the answer changes with the file, the code and the replays."""
     own = any(own_files(e) for e in job.experiments)
     here = settings()
-    key = _stamp(Path(job.output)), _stamp(replay_file(job.scale)), here.precision_asked
+    key = stamp(Path(job.output)), stamp(replay_file(job.scale)), here.precision_asked
     return (_standing.__wrapped__ if own else _standing)(job, *key)
 
 
-def _stamp(path: Path) -> tuple[int, int] | bool:
+def stamp(path: Path) -> tuple[int, int] | bool:
     """Changes with a file; False if nothing is there."""
     try:
         status = path.stat()
