@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from made_cells import put
 
-from reproduce import store
+from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS
-from reproduce.verdicts import numbers, readings
-from reproduce.verdicts.claims import claims_files
+from reproduce.verdicts import readings, words
+from reproduce.verdicts.claims import claims_files, load_claims
+from reproduce.verdicts.scoreboard import Verdict, scoreboard
 
 OFFSETS = {
     # (distribution, data set) -> points that a reading is away from the print
@@ -23,11 +26,8 @@ OFFSETS = {
 }
 
 
-def put(folder: Path, name: str, frame: pd.DataFrame) -> None:
-    """Cells as they are committed, with their record."""
-    folder.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(folder / f"{name}.csv", index=False)
-    store.record(folder / f"{name}.csv").write_text(json.dumps(store.sealed({}, folder / f"{name}.csv")))
+def rms(rows: pd.DataFrame) -> float:
+    return float((rows["gap"] ** 2).mean() ** 0.5)
 
 
 def table9(offsets: Mapping[tuple[str, str], float], **more: str) -> pd.DataFrame:
@@ -49,8 +49,7 @@ def results(tmp_path: Path) -> Path:
 
 def held(results: Path, **entry: Any) -> readings.Held:
     entry = {"tables": ["table9"], "says": "x", "sure": "x", "reading": ["near *"], **entry}
-    found = readings.held("dynamic_init", readings.Reading(**entry), results)
-    assert found is not None
+    (found,) = readings.held("dynamic_init", [entry], results)
     return found
 
 
@@ -60,8 +59,8 @@ def test_a_block_has_the_reading_that_is_nearest_on_the_others(results: Path) ->
     assert dict((where["label_distribution"], name) for where, name in found.chosen) == {
         "half": "near on distinct", "distinct": "near on half",
     }  # fmt: skip
-    assert numbers.rms(found.after) == pytest.approx(3)
-    assert numbers.rms(found.before) == pytest.approx(5)
+    assert rms(found.after) == pytest.approx(3)
+    assert rms(found.before) == pytest.approx(5)
     assert len(found.after) == 72
     assert not found.after["agrees"].any()
 
@@ -71,7 +70,7 @@ def test_a_choice_on_named_rows_is_tested_on_others(results: Path) -> None:
         results, chosen_on={"dataset": "mnist", "label_distribution": "half"}, tested_on={"dataset": ["fashion_mnist"]}
     )
     assert [name for _, name in found.chosen] == ["near on half"]
-    assert numbers.rms(found.after) == pytest.approx(1)
+    assert rms(found.after) == pytest.approx(1)
     each = held(results, within=["label_distribution"], where={"label_distribution": "half"},
                 chosen_on={"dataset": "mnist"}, tested_on={"dataset": ["fashion_mnist"]})  # fmt: skip
     assert [name for _, name in each.chosen] == ["near on half"]
@@ -91,9 +90,9 @@ def test_a_reading_is_never_tested_on_what_it_was_chosen_on(results: Path, entry
 
 
 def test_without_cells_there_is_nothing_to_say(results: Path) -> None:
-    entry = readings.Reading(["table8"], "x", "x", reading=["near *"], blocks=["dataset"])
-    assert readings.held("dynamic_init", entry, results) is None
-    assert readings.held("dynamic_init", entry, results / "none") is None
+    entry = {"tables": ["table8"], "says": "x", "reading": ["near *"], "blocks": ["dataset"]}
+    assert readings.held("dynamic_init", [entry], results) == []
+    assert readings.held("dynamic_init", [entry], results / "none") == []
 
 
 FILE = """
@@ -129,13 +128,45 @@ def test_the_file_says_what_is_wrong_with_it(tmp_path: Path, change: tuple[str, 
         with pytest.raises(UserError, match=f"some/readings.yaml: .*{said}"):
             readings.register("some", tmp_path)
     else:
-        first, second = readings.register("some", tmp_path).readings
-        assert (first.claims, second.tried) == (["t9_best_everywhere"], "Four rates.")
+        first, second = readings.register("some", tmp_path)["readings"]
+        assert (first["claims"], second["tried"]) == (["t9_best_everywhere"], "Four rates.")
 
 
 def test_the_files_of_the_papers_name_tables_and_claims_that_are_there() -> None:
     known = {claim.id for file in claims_files() for claim in file.claims}
     for paper in PAPERS:
-        for entry in readings.register(paper).readings:
-            assert set(entry.tables) <= set(numbers.tables(paper)), entry
-            assert {f"{paper}/{claim}" for claim in entry.claims} <= known, entry
+        for entry in readings.register(paper)["readings"]:
+            assert set(entry["tables"]) <= set(readings.tables(paper)), entry
+            assert {f"{paper}/{claim}" for claim in entry.get("claims", [])} <= known, entry
+
+
+def test_a_claim_that_turns_under_a_reading_depends_and_never_follows_it(tmp_path: Path) -> None:
+    """As declared Proposed is nine points lower under half, as the print needs ahead; under the reading of other rows
+    alone, of another claim, or of one that was tried and gives nothing, it fails as before."""
+    shutil.copytree(PACKAGE / "papers/dynamic_init", tmp_path / "papers/dynamic_init")
+    path, results = tmp_path / "papers/dynamic_init/readings.yaml", tmp_path / "results"
+    printed = {(way, data): 0.0 for way in ("half", "distinct") for data in ("mnist", "fashion_mnist")}
+    read = pd.concat([table9(printed).assign(seed=lambda rows, k=k: rows["seed"] + k) for k in (0, 2, 4)])
+    own = read["init_scheme"] == "proposed"
+    read["value"] += 0.001 * read["seed"] * own
+    behind = read.assign(value=read["value"] - 9.0 * (own & (read["label_distribution"] == "half")), num_clients=10)
+    put(results / "paper/cells", "dynamic_init_table9", behind)
+    put(results / "paper/cells", "dynamic_init_readings", read.assign(table="table9", reading="rate 0.1"))
+
+    def judged(file: str) -> Verdict:
+        path.write_text(file)
+        claims = load_claims(path.with_name("claims.yaml"))
+        (claim,) = [c for c in claims.claims if c.id == "dynamic_init/t9_best_everywhere"]
+        (found,) = scoreboard("paper", results, [replace(claims, claims=(claim,))])
+        return found
+
+    whole = FILE.replace("  where: {algorithm: [fedavg, fedprox]}\n", "")
+    found = judged(whole)
+    assert found.verdict == "depends"
+    assert [name for name, _ in found.under] == ["as declared", "as the print needs"]
+    (_, before), (_, after) = found.under
+    assert before.value < 0 < after.value
+    assert words.ours(found).count("lead") == 2
+    assert judged(FILE).verdict == "fails", "MOON is as declared"
+    assert judged(whole.replace("  within", "  tried: All.\n  within")).verdict == "fails"
+    assert judged(whole.replace("t9_best_everywhere", "t8_best_everywhere")).verdict == "fails"

@@ -1,161 +1,245 @@
-"""Where printed numbers come from, `papers/<key>/readings.yaml`: readings of a paper that give them, how near they come
-on numbers that they were not chosen on, and findings from print alone.
+"""Printed numbers beside ours, and where they come from: the readings of `papers/<key>/readings.yaml`, which
+`docs/claims.md` shows by example, and how near each comes on numbers that it was not chosen on.
 
-The cells of the artifact `readings` of a paper have the columns `table`, `reading` (a text that names one combination
-of choices), those of `reported/<table>.csv` without its numbers, `seed` and `value`. The file:
-
-    short: What gives the printed numbers, in a sentence for README.
-    readings:
-    - tables: [table8, table9]         # of this paper
-      where: {algorithm: [fedavg]}     # rows, as in the `for` of a claim; `table` is a column, too
-      says: Other sessions, at a constant rate.
-      reading: ["constant, *"]         # from which readings of the cells it is chosen; * stands for anything
-      blocks: [label_distribution]     # cross-fit: for each value the reading that is nearest on the others
-      within: [dataset]                # the choice is made for each value of these columns by itself
-      chosen_on: {model: [lr]}         # in place of blocks: rows on which it is chosen (without: chosen elsewhere, it is
-      tested_on: {model: [cnn2]}       # one reading), and rows on which it is tested
-      claims: [t8_best_everywhere]     # judged under it as well, never by it alone: where it turns one, that depends
-      tried: What was tried.           # no reading gives these numbers; with `reading` the nearest is shown as such
-      sure: How sure that is.          # and `stays`, what is not explained; `impossible`, what no run can print
-    findings:                          # each is a sentence that `papers/<key>/findings.py` makes of `reported/*.csv`
-    - id: clock                        # by its function `clock()`
-      sure: Certain.
-      otherwise: What else would explain it.
-
-`sure`, `stays`, `impossible`, `tried` and `otherwise` may ask for numbers as the templates of pages do. A reading is
-the nearest by the root mean square of the gaps (`numbers.compared`) over the printed numbers that all in question have.
-A file that is not so ends in a UserError that names the file and the entry.
+Settings, sizes of networks, costs of a machine and ratios of other rows are no results and are left out, and so are
+printed numbers that an artifact doubts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reproduce.declare.artifact import Code, function
+import numpy as np
+import pandas as pd
+
+from reproduce import papers, store
+from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
-from reproduce.verdicts import numbers
+from reproduce.report.entries import doubted
+from reproduce.report.metrics import over_seeds, quantile
+from reproduce.report.names import canonical
+from reproduce.report.tables import reported
 from reproduce.verdicts.claims import CONDITIONS, TEXT, several
 from reproduce.verdicts.observations import matches
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Where = Mapping[str, Any]
+UNITS = {
+    "accuracy_after_transition_pct": "%", "accuracy_first10_rounds_pct": "%", "accuracy_after_100_rounds": "%",
+    "test_accuracy_percent": "%", "rounds_to_target": "rounds", "rounds_to_60": "rounds",
+    "computation_time_to_target_s": "seconds", "time_to_target_s": "seconds",
+}  # fmt: skip
+"""The metrics that are results, and their units."""
+DECLARED = "as declared"
+"""What stands in the column `reading` of the numbers of a table as the paper says it."""
+POINTS, SHARE = 1.0, 0.1
+"""A number agrees within one point of percent, or within a tenth of what is printed."""
+RESULTS = Path("results/paper/cells")
 KEYS = ["table", "setting", "series", "metric"]
 """What tells the printed numbers of a paper apart."""
+Rows = pd.DataFrame
+Where = Mapping[str, Any]
+
+# --- printed numbers and ours -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Reading:
-    """An entry of `readings`, see above."""
-
-    tables: Sequence[str]
-    says: str
-    sure: str
-    where: Where = field(default_factory=dict)
-    reading: Sequence[str] = ()
-    blocks: Sequence[str] = ()
-    within: Sequence[str] = ()
-    chosen_on: Where | None = None
-    tested_on: Where | None = None
-    claims: Sequence[str] = ()
-    tried: str = ""
-    stays: str = ""
-    impossible: str = ""
+@cache
+def _declared(paper: str, table: str) -> tuple[Rows, Artifact]:
+    found, of = reported(paper, table), next((a for a in papers.artifacts(paper) if a.name == table), None)
+    if found is None or of is None:
+        raise UserError(f"{paper} has no artifact {table} with a file reported/{table}.csv")
+    return found, of
 
 
-@dataclass(frozen=True)
-class Finding:
-    """An entry of `findings`. says: a sentence with its numbers, from print alone."""
-
-    id: str
-    says: str
-    sure: str
-    otherwise: str
+def columns(paper: str, table: str) -> list[str]:
+    """The columns by which printed numbers are joined: those that tell them apart, `metric` too."""
+    found, of = _declared(paper, table)
+    return [str(c) for c in found if not str(c).startswith("paper") and c not in of.labels]
 
 
-@dataclass(frozen=True)
-class Register:
-    """The file of a paper."""
-
-    short: str = ""
-    readings: Sequence[Reading] = ()
-    findings: Sequence[Finding] = ()
+def spelled(frame: Rows, columns: Iterable[str]) -> dict[str, Any]:
+    """Columns as canonical text; each value, of which there are few, is spelled once."""
+    return {c: frame[c].map({v: canonical(v) for v in frame[c].unique()}) for c in columns}
 
 
-NAMES = several(TEXT)
-ENTRY = record(
+@cache
+def printed(paper: str, table: str) -> Rows:
+    """The results that a table prints and that are not doubted: its columns as canonical text, `unit`, `setting` (the
+    labels in a line), `series` (what is compared), `own` (is that what the paper proposes?), `printed`, `printed_bound`
+    (a target not reached)."""
+    found, of = _declared(paper, table)
+    found = found[found["metric"].isin(list(UNITS)) & found["paper"].notna() & ~doubted(of, found)]
+    texts = found[columns(paper, table)].assign(**spelled(found, columns(paper, table)))
+    rest = texts.drop(columns=[of.series, "metric"])
+    told = rest.apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
+    more = {"setting": told.agg(" ".join, axis=1) if len(told) else "", "series": texts[of.series]}
+    own, unit = texts[of.series].isin(papers.proposed(paper)), texts["metric"].map(UNITS)
+    numbers = {"printed": found["paper"], "printed_bound": found["paper_censored"]}
+    return texts.assign(table=table, unit=unit, own=own, **more, **numbers)
+
+
+def tables(paper: str) -> list[str]:
+    """The tables of a paper that print results, in its order."""
+    files = (f.stem for f in Path(papers.__path__[0], paper, "reported").glob("table*.csv"))
+    return [table for table in sorted(files, key=papers.natural) if len(printed(paper, table))]
+
+
+def read(paper: str, name: str, results: Path = RESULTS) -> Rows:
+    """The cells of an artifact as text; no rows where there are none that can be used."""
+    path = results / f"{paper}_{name}.csv"
+    try:
+        return store.cells(path)
+    except store.Unusable as error:
+        if path.exists():
+            store.say(path, error)
+        return pd.DataFrame()
+
+
+def of_table(paper: str, table: str, results: Path = RESULTS) -> Rows:
+    """The numbers of a table as declared, those that were not run with ours NaN."""
+    return beside(paper, table, read(paper, table, results))
+
+
+def beside(paper: str, table: str, cells: Rows) -> Rows:
+    """Printed numbers and ours: the columns of `printed`, `reading`, `ours` (mean over seeds), `std`, `seeds`, `bound`,
+    `gap` (see `gaps`), `agrees`, `inside`: does the printed number lie in the 95 % prediction interval of one more run
+    of ours, of which `half` is half (None and NaN: with bounds, or fewer than two seeds)?
+
+    cells: as text; with a column `reading` a printed number has a row for each of them.
+    """
+    match = columns(paper, table)
+    cells = cells if len(cells) else pd.DataFrame(columns=[*match, "seed", "value"], dtype=str)
+    if lacking := [c for c in (*match, "seed", "value") if c not in cells]:
+        raise UserError(f"the cells of {paper}/{table} lack the column '{lacking[0]}'")
+    mine, by = cells[cells["metric"].isin(list(UNITS))], [*match, *(["reading"] if "reading" in cells else [])]
+    bound = mine["censored"].eq("True") if "censored" in mine else False
+    mine = mine[[*by, "seed", "value"]].assign(**spelled(mine, match), censored=bound)
+    if (twice := mine.duplicated([*by, "seed"])).any():
+        raise UserError(f"the cells of {paper}/{table} have two numbers for {dict(mine.loc[twice, by].iloc[0])}")
+    ours = over_seeds(mine.assign(seed=mine["seed"].astype(int))).rename(columns={"mean": "ours", "censored": "bound"})
+    both = printed(paper, table).merge(ours[[*by, "ours", "std", "seeds", "bound"]], "left", on=match)
+    both = both.assign(bound=both["bound"].eq(True), seeds=both["seeds"].fillna(0).astype(int))
+    off, exact = (both["ours"] - both["printed"]).abs(), ~(both["bound"] | both["printed_bound"])
+    # The next run differs from the mean of n by t(n - 1) s sqrt(1 + 1 / n) at most.
+    half = both["std"] * [quantile(0.95, n - 1) * (1 + 1 / n) ** 0.5 if n > 1 else np.nan for n in both["seeds"]]
+    half, near = half.where(exact), off <= np.where(both["unit"] == "%", POINTS, SHARE * both["printed"])
+    told = {"half": half, "inside": (off <= half).astype(object).where(half.notna(), None), "agrees": near & exact}
+    return both.assign(reading=both.get("reading", DECLARED), gap=gaps(both), **told)
+
+
+def gaps(rows: Any) -> np.ndarray:
+    """Ours minus the printed number in points of percent, else the logarithm of their ratio; NaN where one says nothing
+    of the other: two lower bounds, or one that is below the other's number."""
+    names = ("ours", "printed", "bound", "printed_bound", "unit")
+    ours, print_, bound, other, unit = (np.asarray(rows[name]) for name in names)
+    idle = (bound & (other | (ours <= print_))) | (other & (ours >= print_))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(idle, np.nan, np.where(unit == "%", ours - print_, np.log(ours / print_)))
+
+
+# --- readings ---------------------------------------------------------------------------------------------------------
+
+READING = record(
     ("tables", "says", "sure"),
-    **dict.fromkeys(("tables", "reading", "blocks", "within", "claims"), NAMES),
+    **dict.fromkeys(("tables", "reading", "blocks", "within", "claims"), several(TEXT)),
     **dict.fromkeys(("where", "chosen_on", "tested_on"), CONDITIONS),
     **dict.fromkeys(("says", "sure", "tried", "stays", "impossible"), TEXT),
 ) | {
     "anyOf": [{"required": ["reading"]}, {"required": ["tried"]}],
-    "dependentRequired": {
-        "chosen_on": ["tested_on"],
-        **{key: ["reading"] for key in ("blocks", "within", "tested_on", "claims")},
-    },
+    "dependentRequired": {"chosen_on": ["tested_on"]}
+    | {key: ["reading"] for key in ("blocks", "within", "tested_on", "claims")},
     "if": {"required": ["reading"]},
     "then": {"oneOf": [{"required": ["blocks"]}, {"required": ["tested_on"]}]},
 }
 FINDING = record(("id", "sure", "otherwise"), **dict.fromkeys(("id", "sure", "otherwise"), TEXT))
-FILE = record(("short",), short=TEXT, readings=several(ENTRY), findings=several(FINDING))
+FILE = record(("short",), short=TEXT, readings=several(READING), findings=several(FINDING))
 
 
-def register(paper: str, folder: Path = PACKAGE / "papers") -> Register:
-    """The file of a paper; nothing where it has none. UserError if it is not as this module says."""
+def register(paper: str, folder: Path = PACKAGE / "papers") -> dict[str, Any]:
+    """The file of a paper; nothing where it has none. UserError if it is not as `FILE` says."""
     path = folder / paper / "readings.yaml"
-    if not path.is_file():
-        return Register()
-    raw = read_yaml(path)
+    raw = read_yaml(path) if path.is_file() else {"short": "–"}
     if said := mismatch(raw, FILE):
         raise UserError(f"{path}: {said}")
-    findings = [Finding(says=function(paper, Code(f"findings:{f['id']}"))(), **f) for f in raw.get("findings", [])]
-    return Register(raw["short"], [Reading(**entry) for entry in raw.get("readings", [])], findings)
+    return {"readings": [], "findings": [], **raw}
 
 
 @dataclass(frozen=True)
 class Held:
-    """A reading on the printed numbers that it was not chosen on. chosen: (conditions of rows, the reading that they
-    have); before, after: their numbers as declared and under it, row by row."""
+    """A reading on the printed numbers that it was not chosen on. of: its entry; cells: those of all readings in
+    question, with canonical labels; chosen: (conditions of rows, the reading that they have); before, after: the
+    printed numbers there as declared and under it, row by row."""
 
-    of: Reading
+    of: Where
+    cells: Rows
     chosen: Sequence[tuple[Where, str]]
-    before: pd.DataFrame
-    after: pd.DataFrame
+    before: Rows
+    after: Rows
 
 
-def held(paper: str, of: Reading, results: Path = numbers.RESULTS) -> Held | None:
-    """None where there is no reading, or no cell of it. UserError where an entry asks for what is not there."""
-    import pandas as pd
+def held(paper: str, entries: Iterable[Where], results: Path = RESULTS) -> list[Held]:
+    """Those of the entries that have a reading, and cells of it. UserError where one asks for what is not there."""
+    cells, found = read(paper, "readings", results), []
+    for of in entries if len(cells) else ():
+        wanted = [n for n in cells["reading"].unique() if any(fnmatchcase(n, each) for each in of.get("reading", ()))]
+        mine = cells[cells["reading"].isin(wanted) & cells["table"].isin(of["tables"])]
+        try:
+            found += [_held(paper, of, mine, results)] if len(mine) else []
+        except UserError as error:
+            raise UserError(f"reproduce/papers/{paper}/readings.yaml, '{of['says']}': {error}") from error
+    return found
 
-    cells = numbers.read(paper, "readings", results)
-    if cells is None or not of.reading:
-        return None
-    cells = cells[[any(fnmatchcase(name, wanted) for wanted in of.reading) for name in cells["reading"]]]
-    there = [(table, mine) for table in of.tables if len(mine := cells[cells["table"] == table])]
-    if not there:
-        return None
-    try:
-        rows = pd.concat([numbers.join(paper, table, mine) for table, mine in there], ignore_index=True)
-        rows = selected(rows[rows["ours"].notna()], of.where)
-        chosen = choose(of, rows)
-    except UserError as error:
-        raise UserError(f"reproduce/papers/{paper}/readings.yaml, '{of.says}': {error}") from error
+
+def _held(paper: str, of: Where, cells: Rows, results: Path) -> Held:
+    there = cells["table"].unique()
+    cells = cells.assign(**spelled(cells, dict.fromkeys(c for t in there for c in columns(paper, t) if c in cells)))
+    rows = pd.concat([beside(paper, t, cells[cells["table"] == t]) for t in there], ignore_index=True)
+    rows = selected(rows[rows["ours"].notna()], of.get("where", {}))
+    chosen = choose(of, rows)
     after = pd.concat([selected(rows, {**where, "reading": name}) for where, name in chosen])
-    declared = pd.concat([numbers.of_table(paper, table, results) for table, _ in there], ignore_index=True)
-    both = after[KEYS].merge(declared, "left", on=KEYS).set_axis(after.index)
-    speak = after["gap"].notna() & both["gap"].notna()
-    return Held(of, chosen, both[speak], after[speak])
+    declared = pd.concat([of_table(paper, table, results) for table in there])
+    before = after[KEYS].merge(declared, "left", on=KEYS).set_axis(after.index)
+    speak = after["gap"].notna() & before["gap"].notna()
+    return Held(of, cells, chosen, before[speak], after[speak])
 
 
-def selected(rows: pd.DataFrame, where: Where) -> pd.DataFrame:
+def choose(of: Where, rows: Rows) -> list[tuple[Where, str]]:
+    """Conditions of rows -> the reading that is nearest on other rows."""
+    found = list[tuple[Where, str]]()
+    for part in values(rows, of.get("within", ())):
+        mine = selected(rows, part)
+        for block in values(mine, of["blocks"]) if "blocks" in of else [of["tested_on"]]:
+            tested = selected(mine, block)
+            others = mine.drop(tested.index) if "blocks" in of else selected(mine, of.get("chosen_on", {}))
+            alone = tested["reading"].nunique() == 1 and not {"blocks", "chosen_on"} & {*of}
+            found.append(({**block, **part}, str(tested["reading"].iloc[0]) if alone else nearest(others, tested)))
+    return found
+
+
+def nearest(others: Rows, tested: Rows) -> str:
+    """Of the readings that the rows to be tested have, the one with the least root mean square of the gaps on others,
+    over the printed numbers that all of them have."""
+    names = tested["reading"].unique()
+    found = others[others["reading"].isin(names)].pivot(index=KEYS, columns="reading", values="gap").dropna()
+    if found.empty or others["unit"].nunique() > 1 or not others.index.intersection(tested.index).empty:
+        what = f"{len(names)} readings for {len(tested)} rows"
+        raise UserError(f"{what}: to choose one needs other rows, of one unit, that all of them have")
+    return str((found**2).mean().idxmin())
+
+
+def values(rows: Rows, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """The combinations of values of columns, as conditions."""
+    selected(rows, {column: [] for column in columns})  # an error for one that is not there
+    found = rows[[*columns]].drop_duplicates().to_dict("records") if columns else [{}]
+    return [{str(k): v for k, v in row.items()} for row in found]
+
+
+def selected(rows: Rows, where: Where) -> Rows:
     """The rows that fulfil conditions, as those of a `for` of a claim."""
     for column, condition in where.items():
         if column not in rows:
@@ -164,36 +248,15 @@ def selected(rows: pd.DataFrame, where: Where) -> pd.DataFrame:
     return rows
 
 
-def choose(of: Reading, rows: pd.DataFrame) -> list[tuple[Where, str]]:
-    """Conditions of rows -> the reading that is nearest on other rows."""
-    found = list[tuple[Where, str]]()
-    for part in values(rows, of.within):
-        mine = selected(rows, part)
-        for block in values(mine, of.blocks) if of.blocks else [of.tested_on or {}]:
-            tested = selected(mine, block)
-            others = mine.drop(tested.index) if of.blocks else selected(mine, of.chosen_on or {})
-            found.append(({**block, **part}, nearest(of, others, tested)))
-    return found
-
-
-def values(rows: pd.DataFrame, columns: Sequence[str]) -> list[Where]:
-    """The combinations of values of columns, as conditions."""
-    for column in columns:
-        selected(rows, {column: []})  # an error for one that is not there
-    found = rows[[*columns]].drop_duplicates().to_dict("records") if columns else [{}]
-    return [{str(k): v for k, v in row.items()} for row in found]
-
-
-def nearest(of: Reading, others: pd.DataFrame, tested: pd.DataFrame) -> str:
-    """Of the readings that the rows to be tested have, the one with the least root mean square of the gaps on others,
-    over the printed numbers there that all of them have."""
-    names = tested["reading"].unique()
-    if not of.blocks and of.chosen_on is None and len(names) == 1:
-        return str(names[0])
-    if of.blocks or of.chosen_on is not None:
-        others = others[others["reading"].isin(names)]
-        gaps = others.pivot(index=KEYS, columns="reading", values="gap").dropna()
-        if len(gaps) and others["unit"].nunique() == 1 and others.index.intersection(tested.index).empty:
-            return str((gaps**2).mean().idxmin())
-    what = f"{len(names)} readings for {len(tested)} rows"
-    raise UserError(f"{what}: to choose one needs other rows, of one unit, that all of them have")
+def under(artifact: str, declared: Rows, there: Iterable[Held]) -> Rows:
+    """The cells of "paper/table1", as text, with those of readings in the place of the declared ones. Columns that the
+    print does not have are those of a declared cell with the same printed columns."""
+    paper, _, table = artifact.partition("/")
+    match, own = columns(paper, table), {"table": table}
+    each = ((h, {**h.of.get("where", {}), **where, **own, "reading": name}) for h in there for where, name in h.chosen)
+    mine = pd.concat([selected(h.cells, where) for h, where in each])
+    mine = mine[[*match, *(c for c in ("seed", "value", "censored") if c in mine)]].drop_duplicates([*match, "seed"])
+    rows = declared.assign(**spelled(declared, match))
+    left = rows.merge(mine[match].drop_duplicates(), "left", indicator=True)["_merge"].eq("left_only")
+    more = rows[[*match, *(c for c in rows if c not in mine)]].drop_duplicates(match)
+    return pd.concat([rows[left.to_numpy()], mine.merge(more, "left", on=match)], ignore_index=True).fillna("")
