@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import ttest_ind
 
 from reproduce.errors import UserError
-from reproduce.pages.quotes import Cells, beside, lead
+from reproduce.pages.quotes import Cells, lead
 
 
 def test_a_lead_over_or_of_a_missed_target_has_one_end() -> None:
@@ -60,28 +59,3 @@ def test_a_target_missed_in_a_seed_that_the_other_lacks_bounds_no_lead() -> None
     assert lead(Cells(many, "times"), few) == lead(Cells(many[:3], "times"), few)
     with pytest.raises(UserError, match="two seeds that both have"):
         lead(Cells(rows([1, 2, 3], first=2), "times"), few)
-
-
-RNG = np.random.default_rng(5)
-OURS = {k: RNG.normal(mean, 1.0, 3) for k, mean in enumerate((10.0, 10.0, 14.0, 10.0, 30.0))}
-THEIRS = {k: RNG.normal(10.0, 1.0, 3) for k in range(5)}
-
-
-def cells(values: dict[int, np.ndarray]) -> Cells:
-    rows = [{"setting": str(k), "seed": i, "value": v} for k, three in values.items() for i, v in enumerate(three)]
-    return Cells(pd.DataFrame(rows), "ours")
-
-
-def table(values: dict[int, np.ndarray]) -> Cells:
-    rows = [{"setting": f"{k}.0", "value": v.mean(), "std": str(v.std(ddof=1))} for k, v in values.items()]
-    return Cells(pd.DataFrame(rows), "theirs")
-
-
-def test_cells_beside_printed_ones_and_cells_that_differ() -> None:
-    p = {k: ttest_ind(OURS[k], THEIRS[k], equal_var=False).pvalue for k in OURS}
-    found = beside(cells(OURS), table(THEIRS)).set_index("setting")
-    for k in OURS:
-        assert found.loc[str(k), "gap"] == pytest.approx(OURS[k].mean() - THEIRS[k].mean())
-        assert found.loc[str(k), "p"] == pytest.approx(p[k])
-    assert len(found) == 5
-    assert p[4] < 0.05

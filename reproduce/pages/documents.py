@@ -2,7 +2,7 @@
 in README.
 
 A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers. A
-paper's page goes on with tables of its agreement with the print and of its open choices.
+paper's page goes on with how its numbers agree with the print, where that comes from, and its open choices.
 `reproduce report --docs` writes them, and a test compares. So no sentence keeps an old number or verdict.
 """
 
@@ -134,15 +134,14 @@ def told(v: Verdict) -> str:
 
 def _numbers(v: Verdict) -> list[str]:
     """The deciding number of the print and ours."""
-    return [words.deciding(m, v.names) or "–" for m in (v.printed, v.measured)]
+    return [words.deciding(v.printed, v.names) or "–", words.ours(v) or "–"]
 
 
 def _readme(results: str, boards: Boards) -> str:
     """README with its blocks anew."""
-    counts = [[cell.replace("%", " %") for cell in line] for line in agreement.counts("paper", papers=True)]
     blocks = {
         "papers": first_table(boards["paper"]),
-        "agreement": markdown(agreement.HEAD, counts, ":" + "-" * 8),
+        "agreement": agreement.summary(),
         "coverage": coverage_table(),
         "claims": claims_table(boards),
         "results": results,

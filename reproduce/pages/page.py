@@ -179,7 +179,7 @@ def key(v: Verdict) -> str:
 def numbers(v: Verdict) -> dict[str, str]:
     """Ours, what is required, the paper's number."""
     m = v.measured
-    found = {"ours": words.deciding(m, v.names), "required": words.demanded(m, v.ours)} if m else {}
+    found = {"ours": words.ours(v), "required": words.demanded(m, v.ours)} if m else {}
     return {**found, "paper": words.deciding(v.printed, v.names)} if v.printed else found
 
 

@@ -297,22 +297,5 @@ def _valued(rows: pd.DataFrame, name: str) -> Cells:
     return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), name)
 
 
-def beside(ours: Cells, theirs: Cells) -> pd.DataFrame:
-    """The cells that both have: `gap` (our mean over seeds minus the printed number) and `p`, that of Welch's test with
-    our deviation over seeds and the printed one, of three runs; NaN without spread on both sides."""
-    import pandas as pd
-    from scipy.stats import ttest_ind_from_stats
-
-    keys = [c for c in map(str, theirs.rows) if c in ours.rows and c not in ("seed", "value", "std", "artifact")]
-    left, right = (f.rows.assign(**{k: f.rows[k].map(canonical) for k in keys}) for f in (ours, theirs))
-    means = left.groupby(keys)["value"].agg(ours="mean", deviation="std", seeds="count").reset_index()
-    printed_std = pd.to_numeric(right["std"], errors="coerce") if "std" in right else float("nan")
-    both = means.merge(right[[*keys, "value"]].assign(printed_std=printed_std), on=keys)
-    known = (both["deviation"] > 0) & (both["printed_std"] > 0)
-    one, two = both[["ours", "deviation", "seeds"]], both[["value", "printed_std"]].where(known).assign(seeds=3)
-    welch = ttest_ind_from_stats(*one.to_numpy(float).T, *two.to_numpy(float).T, equal_var=False)
-    return both.assign(gap=both["ours"] - both["value"], p=welch.pvalue)
-
-
-FUNCTIONS = (cells, printed, played, lead, share, beside, panel, minutes, outcomes, told)
+FUNCTIONS = (cells, printed, played, lead, share, panel, minutes, outcomes, told)
 """What templates can call."""
