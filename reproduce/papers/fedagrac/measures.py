@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from reproduce.declare.artifact import Last, Reach
 from reproduce.models.graph import Count
 from reproduce.models.model import Model
 from reproduce.papers.fedagrac import theory
+from reproduce.papers.fedagrac.readings import DRAWN, FIRST, OWN, RATES, TEN
 from reproduce.papers.fedagrac.theory import FAST, SLOW, Floats
 from reproduce.problem import Classification
 from reproduce.report import metrics
@@ -76,6 +78,29 @@ def utilisation(histories: Histories) -> pd.DataFrame:
             (*key, "accuracy_after_100_rounds", float(best["accuracy"]), False),
         ]
     return pd.DataFrame(rows, columns=[*by, "metric", "value", "censored"])
+
+
+def readings(histories: Histories) -> pd.DataFrame:
+    """The cells of Tables 1 and 2 as declared and under each reading, with the printed model of logistic regression."""
+    frame = histories.frame
+    if frame.empty:
+        return pd.DataFrame(columns=["table", "reading", "algorithm", "seed", "metric", "value", "censored"])
+    own, parts = frame.assign(split=frame["split"].fillna(OWN) if "split" in frame else OWN), list[pd.DataFrame]()
+    for split, rows in own.groupby("split", sort=False):
+        race, search = (rows[rows["slow_device"].isna() == here].drop(columns="split") for here in (True, False))
+        if len(race):
+            found = metrics.measured(Reach(horizon="clock.rounds"), replace(histories, frame=race), "fedagrac")
+            for model, rate in RATES.items():
+                if model in set(found["model"]) or split == DRAWN:
+                    one = found[found["model"].isin([model, "cnn2"])].replace({"model": {model: "lr"}})
+                    parts.append(one.assign(table="table1", reading=f"LR at rate {rate}, {split}"))
+        for how, reading in ((FIRST, metrics.Reading()), (TEN, metrics.Reading(hit=10, tail=10))):
+            if len(search):
+                with metrics.read_as(reading):
+                    found = utilisation(replace(histories, frame=search))
+                parts.append(found.assign(table="table2", reading=f"{how}, {split}"))
+    told = ["utilization", "max_rounds", "point"]
+    return pd.concat(parts, ignore_index=True).drop(columns=told, errors="ignore")
 
 
 def rounds(histories: Histories) -> pd.DataFrame:
