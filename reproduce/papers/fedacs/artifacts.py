@@ -246,7 +246,7 @@ ARTIFACTS = (
         "fedacs", "readings", "Rounds of MNIST to the target under readings of what the paper leaves open",
         readings.readings, (Code("measures:readings"),), rows=("table", "reading", "algorithm"), metrics=(ROUNDS,),
         labels=("target_accuracy_pct",), drop=("tail", "seconds_per_sample"), decimals={ROUNDS: 0}, names=NAMES,
-        notes=("Not a table of the paper.", "The system of Table 1 is dynamic, that of Table 4 static."),
+        notes=("Not a table of the paper. The system of Table 1 is dynamic, that of Table 4 static.",),
     ),
     figure(
         "classes", "What FedACS gains and loses, class by class", choices.traded, (Code("measures:traded"),),

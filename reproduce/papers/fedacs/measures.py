@@ -231,7 +231,7 @@ def readings(histories: Histories) -> pd.DataFrame:
     for (system, reading), rows in frame.groupby(["system", named.fillna(PASSES)], sort=False):
         mine = replace(histories, frame=rows)
         found = pd.concat([rounds_to_target(mine), metrics.measured(FINAL, mine, "fedacs")], ignore_index=True)
-        parts.append(found.assign(table=TABLES[str(system)], reading=reading))
+        parts.append(found.assign(table=TABLES[str(system)], reading=str(reading)))
     cells = pd.concat(parts, ignore_index=True)
     return cells.assign(censored=cells["censored"].eq(True))
 

@@ -93,4 +93,5 @@ class FedAUByDraws(FedAU):
 
     def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         request, w = super().local(env, state, now, cohort), objective(env, now)[cohort.ids]
+        assert request.weights is not None
         return replace(request, weights=request.weights * env.tensor(cohort.weight / w)[None, :])
