@@ -21,6 +21,7 @@ from reproduce.algorithms.os_sampling import OptimalSampling, OptimalSamplingOri
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.objectives import Objectives, QuadraticSplit
+from reproduce.papers.fedacs.variants import DistinctDraws, FedACSByLinks, FedAUByDraws
 from reproduce.problem import Quadratic
 from reproduce.streams import rng
 from reproduce.systems import System, link, work
@@ -139,6 +140,27 @@ def test_fedacs_calibrated_at_the_server() -> None:
     check(algorithm, lambda w: acs_factor(w) * fedacs(w, ETA))
 
 
+def test_fedacs_by_links_alone() -> None:
+    """p ~ w / s, calibrated for a division by all draws; divided by those that arrived."""
+
+    def step(w: World) -> np.ndarray:
+        p = W / w.s / (W / w.s).sum()
+        n, eta = w.draw(p), ETA * w.length / (p * w.s * w.t).sum()
+        heard = (n * w.z).sum()
+        return K / heard * average(w, n, eta, np.ones(M)) if heard else np.zeros(D)
+
+    check(FedACSByLinks(ETA, DRAWS, calibration=Calibration()), step)
+
+
+def test_fedacs_with_distinct_clients() -> None:
+    def step(w: World) -> np.ndarray:
+        p = W / (w.s * w.t)
+        drawn = rng("sampling", SEED, w.r).choice(M, size=K, replace=False, p=p / p.sum())
+        return acs_factor(w) * average(w, np.isin(np.arange(M), drawn), ETA, np.ones(M))
+
+    check(FedACS(ETA, DistinctDraws(K), calibration=Calibration(target="server")), step)
+
+
 def test_fedacs_calibrated_by_the_mean() -> None:
     worlds = [World(r, np.zeros(D)) for r in range(40)]
     length = sum(1 / (W / (w.s * w.t)).sum() for w in worlds)
@@ -206,8 +228,10 @@ def test_fednova() -> None:
     check(FedNova(ETA, DRAWS, effective_steps="received"), received)
 
 
+@pytest.mark.parametrize("by_draws", [False, True])
 @pytest.mark.parametrize("cutoff", [3, 50])
-def test_fedau(cutoff: int) -> None:
+def test_fedau(cutoff: int, by_draws: bool) -> None:
+    """by_draws: an update weighs n / K in place of w."""
     intervals: list[list[int]] = [[] for _ in range(M)]
     waited = [0] * M
 
@@ -216,7 +240,7 @@ def test_fedau(cutoff: int) -> None:
         for m in range(M):
             mean = sum(intervals[m]) / len(intervals[m]) if intervals[m] else 1.0
             if n[m] and w.z[m]:
-                g = g + W[m] * mean * w.update(m, ETA)
+                g = g + (n[m] / K if by_draws else W[m]) * mean * w.update(m, ETA)
                 intervals[m].append(waited[m] + 1)
                 waited[m] = 0
             else:
@@ -226,7 +250,7 @@ def test_fedau(cutoff: int) -> None:
                     waited[m] = 0
         return g
 
-    check(FedAU(ETA, DRAWS, cutoff=cutoff), step)
+    check((FedAUByDraws if by_draws else FedAU)(ETA, DRAWS, cutoff=cutoff), step)
     assert max(map(max, intervals)) == min(cutoff, max(map(max, intervals))) > 2
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from reproduce.algorithms.base import WeightedDraws
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
-from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
+from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, changed
 from reproduce.papers.fedagrac import measures, runs, settings, theory
 from reproduce.partitions.dirichlet import CappedDirichlet
 from reproduce.partitions.labels import Head
@@ -155,6 +157,59 @@ def test_a_utilisation_at_which_a_run_diverges_is_not_accepted() -> None:
     assert not other["censored"].any()
     assert none["value"].tolist() == pytest.approx([np.nan, 40.0, np.nan], nan_ok=True)
     assert none["censored"].tolist() == [False, True, False]
+
+
+def test_readings_are_named_by_split_rate_and_how_curves_are_read() -> None:
+    """A curve that is once at the target in round 3, and from round 12 on: the mean of ten arrives in round 18."""
+    known = {p.name: p.experiments for p in panels("readings", "paper")}
+
+    def run(panel: str, **labels: Any) -> Experiment:
+        return next(e for e in known[panel] if labels.items() <= e.labels.items())
+
+    jumps = [10, 10, 10, 60, *[50] * 8, *[66] * 89]
+    mixed = {"model": "lr_eta003", "step_async": 0, "non_iid": 1}
+    parts = [
+        curve(jumps, run("table2-rpi4", utilization=100, algorithm="fednova")),
+        curve([v + 1 for v in jumps], run("code-table2-rpi4", utilization=25, algorithm="fednova")),
+        curve([10, 80], run("table1-lr", **mixed)),
+        curve([10, 20, 80], run("code-table1-lr", **mixed)),
+        curve([10, 20, 30, 80], run("rate-table1-lr", **mixed | {"model": "lr_eta001"})),
+        curve([10, 20, 80], run("code-table1-cnn2", step_async=0, non_iid=1)),
+    ]
+    found = cells_of("readings", parts, "paper")
+    code, own = "the code's split", "a split per seed"
+    search, race = found[found["table"] == "table2"], found[found["table"] == "table1"]
+    told = {(r["reading"], r["metric"]): r["value"] for r in search.to_dict("records")}
+    assert told[f"first hit, {own}", "rounds_to_60"] == told[f"first hit, {code}", "rounds_to_60"] == 3
+    assert (
+        told[f"mean of ten rounds, {own}", "rounds_to_60"],
+        told[f"mean of ten rounds, {own}", "utilization_percent"],
+    ) == (18, 100)
+    assert told[f"mean of ten rounds, {code}", "accuracy_after_100_rounds"] == 67
+    assert {(r["reading"], r["model"]): r["value"] for r in race.to_dict("records")} == {
+        (f"LR at rate 0.03, {own}", "lr"): 1, (f"LR at rate 0.03, {code}", "lr"): 2,
+        (f"LR at rate 0.01, {code}", "lr"): 3,
+        (f"LR at rate 0.03, {code}", "cnn2"): 2, (f"LR at rate 0.01, {code}", "cnn2"): 2,
+    }  # fmt: skip
+
+
+def test_readings_differ_from_the_tables_in_split_rate_and_draws_alone() -> None:
+    known = {p.name: p for p in panels("readings", "paper")}
+    for name in ("table1-cnn2", "table2-rpi4"):
+        declared = {tuple(e.labels.items()): e for e in known[name].experiments}
+        for e in (*known[f"code-{name}"].experiments, *known[f"drawn-{name}"].experiments):
+            same = declared[tuple((k, v) for k, v in e.labels.items() if k != "split")]
+            assert e.problem.partition == replace(same.problem.partition, data_seed=1234)
+            draws = {} if e.labels["split"] == "the code's split" else {"algorithm.participation": WeightedDraws(10)}
+            assert replace(e, labels={}, problem=same.problem) == changed(replace(same, labels={}), draws)
+    asked = {
+        (e.labels["slow_device"], e.labels["algorithm"]): e.labels["utilization"]
+        for n, p in known.items()
+        if n.startswith("drawn-table2")
+        for e in p.experiments
+    }
+    theirs = pd.read_csv(REPORTED / "table2.csv").query("metric == 'utilization_percent'")
+    assert asked == {(r["slow_device"], r["algorithm"]): r["value"] for r in theirs.to_dict("records")}
 
 
 def test_table_6_is_not_tuned_to_a_point_that_diverged() -> None:

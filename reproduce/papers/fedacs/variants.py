@@ -1,4 +1,4 @@
-"""Clients that train, and send, as often as they are drawn: a choice of fedacs."""
+"""Other ways to draw, weigh and sum in fedacs: its choices, and readings that its printed numbers may rest on."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Participants, Play, RoundContext, State, WeightedDraws
+from reproduce.algorithms.base import (
+    Env,
+    FedAvg,
+    Floats,
+    Participants,
+    Play,
+    RoundContext,
+    State,
+    WeightedDraws,
+    objective,
+)
 from reproduce.algorithms.fedacs import FedACS
-from reproduce.engine.requests import Request, Trained
+from reproduce.algorithms.fedau import FedAU
+from reproduce.engine.requests import Request, Train, Trained
 from reproduce.streams import rng
 
 APART = 10**6
@@ -46,3 +57,41 @@ class DrawnTwice(FedAvg):
 @dataclass(frozen=True)
 class FedACSDrawnTwice(DrawnTwice, FedACS):
     """The same for FedACS."""
+
+
+@dataclass(frozen=True)
+class DistinctDraws(WeightedDraws):
+    """k distinct clients, one after the other from p [N] (default: the members' w); 1 / k each."""
+
+    def draw(self, env: Env, now: RoundContext, p: Floats | None = None) -> Participants:
+        p = objective(env, now) if p is None else p
+        drawn = rng("sampling", env.seed, now.round).choice(env.clients, size=self.k, replace=False, p=p)
+        return Participants(np.sort(drawn), np.full(self.k, 1 / self.k))
+
+
+@dataclass(frozen=True)
+class FedACSByLinks(FedACS):
+    """FedACS that draws from p_m ~ w_m / s_m, whatever the clients' work, and divides by the draws that arrived in
+    place of all k: its step is 1 / sum p s times as long as calibrated for."""
+
+    def _needs(self, env: Env, now: RoundContext) -> Floats:
+        needs: Floats = objective(env, now) / now.success  # w_m / s_m [N]
+        return needs
+
+    def step_length(self, env: Env, now: RoundContext) -> float:
+        """sum p s A with p = (w / s) / sum(w / s)."""
+        return float((objective(env, now) * now.norm).sum() / self._needs(env, now).sum())
+
+    def message_weights(self, env: Env, now: RoundContext, cohort: Participants) -> Floats:
+        heard = (cohort.weight * now.arrived[cohort.ids]).sum()
+        return cohort.weight / heard if heard else cohort.weight  # n_m / (draws that arrived) [C]
+
+
+@dataclass(frozen=True)
+class FedAUByDraws(FedAU):
+    """FedAU summed as CA-FedAvg is in (113): n_m / k for w_m, so that its step is M / k times as long."""
+
+    def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
+        request, w = super().local(env, state, now, cohort), objective(env, now)[cohort.ids]
+        assert request.weights is not None
+        return replace(request, weights=request.weights * env.tensor(cohort.weight / w)[None, :])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from reproduce.declare.artifact import Last, Reach
 from reproduce.models.graph import Count
 from reproduce.models.model import Model
 from reproduce.papers.fedagrac import theory
+from reproduce.papers.fedagrac.readings import DRAWN, FIRST, OWN, RATES, TEN
 from reproduce.papers.fedagrac.theory import FAST, SLOW, Floats
 from reproduce.problem import Classification
 from reproduce.report import metrics
-from reproduce.report.histories import Histories
+from reproduce.report.histories import Histories, label_columns
 
 SETTING = ["dataset", "model", "partition", "k_mean", "k_variance", "k_mode"]
 
@@ -76,6 +78,39 @@ def utilisation(histories: Histories) -> pd.DataFrame:
             (*key, "accuracy_after_100_rounds", float(best["accuracy"]), False),
         ]
     return pd.DataFrame(rows, columns=[*by, "metric", "value", "censored"])
+
+
+def readings(histories: Histories) -> pd.DataFrame:
+    """The cells of Tables 1 and 2 as declared and under each reading, with the printed model of logistic regression."""
+    frame = histories.frame
+    if frame.empty:
+        return pd.DataFrame(columns=["table", "reading", "algorithm", "seed", "metric", "value", "censored"])
+    own, parts = frame.assign(split=frame["split"].fillna(OWN) if "split" in frame else OWN), list[pd.DataFrame]()
+    for split, rows in own.groupby("split", sort=False):
+        race, search = (_labelled(rows[rows["slow_device"].isna() == here]) for here in (True, False))
+        if len(race):
+            found = metrics.measured(Reach(horizon="clock.rounds"), replace(histories, frame=race), "fedagrac")
+            even = race[(race["model"] == "cnn2") & (race["step_async"] == 0) & (race["non_iid"] == 1)]
+            for percent in (60, 72):  # what Table 2 prints after 29 and 100 rounds of nearly even steps
+                early = metrics.first_reaching(even, "accuracy", percent, name=f"rounds_to_{percent}_percent")
+                found = pd.concat([found, early], ignore_index=True)
+            for model, rate in RATES.items():
+                if model in set(found["model"]) or split == DRAWN:
+                    one = found[found["model"].isin([model, "cnn2"])].replace({"model": {model: "lr"}})
+                    parts.append(one.assign(table="table1", reading=f"LR at rate {rate}, {split}"))
+        for how, reading in ((FIRST, metrics.Reading()), (TEN, metrics.Reading(hit=10, tail=10))):
+            if len(search):
+                with metrics.read_as(reading):
+                    found = utilisation(replace(histories, frame=search))
+                parts.append(found.assign(table="table2", reading=f"{how}, {split}"))
+    told = ["utilization", "max_rounds", "point"]
+    return pd.concat(parts, ignore_index=True).drop(columns=told, errors="ignore")
+
+
+def _labelled(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of one table and one split without the labels of others."""
+    others = [c for c in label_columns(rows) if c == "split" or rows[c].isna().all()]
+    return rows.drop(columns=others).infer_objects()
 
 
 def rounds(histories: Histories) -> pd.DataFrame:
