@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
     seconds, flops = [costs.due(j).seconds for j in able], sum(costs.due(j).flops for j in able)
     print()
     declared = f"{counted(len(jobs), 'job')}, {counted(sum(j.runs for j in jobs), 'run')}"
-    print(fill(f"{declared}; jobs without their data: {lacking}; stored: {results.tally(jobs)}"))
+    print(fill(f"{declared}; jobs without their data: {lacking}; stored: {results.tally(results.of(jobs))}"))
     most = "at most " * any(map(costs.at_most, able))
     total = f"{most}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))

@@ -26,7 +26,7 @@ from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts import words
 from reproduce.verdicts.scope import EMPIRICAL, GENUINE, STAND_IN
-from reproduce.verdicts.scoreboard import claims, scoreboard
+from reproduce.verdicts.scoreboard import by_ground, counts, scoreboard
 from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
 
 if TYPE_CHECKING:
@@ -164,14 +164,22 @@ def with_blocks(file: Path, blocks: Mapping[str, str]) -> str:
 
 
 def claims_table(boards: Boards) -> str:
-    """Markdown: how many claims are judged on the papers' data, by their verdicts."""
-    (board,) = [board for scale, board in boards.items() if scale == "paper"]
-    rows = [(about(paper).name, claims([v for v in board if v.paper == paper])) for paper in PAPERS]
-    counts = [(name, Counter(v.verdict for v in mine if v.rests_on == GENUINE), len(mine)) for name, mine in rows]
-    on_data = [word for word in JUDGED if word not in ON_STAND_IN.values()]
-    counts.append(("all", sum((c for _, c, _ in counts), Counter[str]()), sum(n for *_, n in counts)))
-    lines = [(name, str(n), str(c.total()), *(str(c[word]) for word in on_data)) for name, c, n in counts]
-    return markdown(("paper", "claims", "judged on its data", *on_data), lines, ":" + "-" * (2 + len(on_data)))
+    """Markdown: how many claims of each paper are judged on its data, and of all on what else, by their verdicts."""
+    board, words = boards["paper"], [word for word in JUDGED if word not in ON_STAND_IN.values()]
+
+    def line(name: str, claimed: str, found: Counter[str]) -> list[str]:
+        numbers = [found[word] for word in words]
+        return [name, claimed, *map(str, (sum(numbers), *numbers))]
+
+    lines = []
+    for paper in PAPERS:
+        mine = [v for v in board if v.paper == paper]
+        on_data = counts(v for v in mine if v.rests_on == GENUINE)
+        lines.append(line(about(paper).name, str(counts(mine).total()), on_data))
+    lines += [line(f"all, on {ground}", "", found) for ground, found in by_ground(board) if found]
+    every = counts(board)
+    table = markdown(("paper", "claims", "judged", *words), [*lines, line("all", str(every.total()), every)], ":------")
+    return f"{table}\n\nThe lines of papers count what is judged on their data; {every['not run']} claims are not run."
 
 
 def both_scales(boards: Boards) -> str:
