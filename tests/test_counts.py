@@ -46,7 +46,7 @@ def test_claims(scale: str, boards: dict[str, list[Verdict]]) -> None:
     assert {word or "all": int(n or every) for word, n, every in said if int(n or every)} == {**told, "all": total}
     if scale == "paper":
         readme = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- claims -->")[1]
-        last = [line for line in readme.splitlines() if line.startswith("| all |")][0]
+        last = next(line for line in readme.splitlines() if line.startswith("| all |"))
         words = [word for word in JUDGED if word not in ON_STAND_IN.values()]
         assert numbers(last) == [total, judged, *(told[word] for word in words)]
         assert f"{told['not run']} claims are not run" in readme

@@ -26,7 +26,7 @@ from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts import words
 from reproduce.verdicts.scope import EMPIRICAL, GENUINE, STAND_IN
-from reproduce.verdicts.scoreboard import by_ground, counts, scoreboard
+from reproduce.verdicts.scoreboard import by_ground, claims, counts, scoreboard
 from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
 
 if TYPE_CHECKING:
@@ -166,20 +166,15 @@ def with_blocks(file: Path, blocks: Mapping[str, str]) -> str:
 def claims_table(boards: Boards) -> str:
     """Markdown: how many claims of each paper are judged on its data, and of all on what else, by their verdicts."""
     board, words = boards["paper"], [word for word in JUDGED if word not in ON_STAND_IN.values()]
-
-    def line(name: str, claimed: str, found: Counter[str]) -> list[str]:
-        numbers = [found[word] for word in words]
-        return [name, claimed, *map(str, (sum(numbers), *numbers))]
-
-    lines = []
-    for paper in PAPERS:
-        mine = [v for v in board if v.paper == paper]
-        on_data = counts(v for v in mine if v.rests_on == GENUINE)
-        lines.append(line(about(paper).name, str(counts(mine).total()), on_data))
-    lines += [line(f"all, on {ground}", "", found) for ground, found in by_ground(board) if found]
-    every = counts(board)
-    table = markdown(("paper", "claims", "judged", *words), [*lines, line("all", str(every.total()), every)], ":------")
-    return f"{table}\n\nThe lines of papers count what is judged on their data; {every['not run']} claims are not run."
+    papers = [(about(paper).name, [v for v in board if v.paper == paper]) for paper in PAPERS]
+    parts: list[tuple[str, Any, Counter[str]]] = [
+        (name, len(claims(mine)), counts(v for v in mine if v.rests_on == GENUINE)) for name, mine in papers
+    ]
+    parts += [(f"all, on {ground}", "", found) for ground, found in by_ground(board) if found]
+    parts += [("all", counts(board).total(), counts(board))]
+    lines = [[name, claimed, sum(c[w] for w in words), *(c[w] for w in words)] for name, claimed, c in parts]
+    table, left = markdown(("paper", "claims", "judged", *words), lines, ":------"), counts(board)["not run"]
+    return f"{table}\n\nThe lines of papers count what is judged on their data; {left} claims are not run."
 
 
 def both_scales(boards: Boards) -> str:

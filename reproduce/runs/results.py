@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import files, store
-from reproduce.declare.experiment import Experiment, code, own_files, recorded
+from reproduce.declare.experiment import Experiment, code, declares, own_files, recorded
 from reproduce.errors import UserError
 from reproduce.settings import settings
 from reproduce.store import Stored
@@ -152,18 +152,17 @@ def _standing(job: Job, stamp: tuple[int, int] | bool, replays: Any, precision: 
 def stays(job: Job, run: Stored) -> bool:
     """Is a run of the job's results file still declared, with whatever seed? Of a file that other jobs have too,
     nobody knows."""
-    mine = [e for e in job.experiments if dict(e.labels) == run.labels]
-    return bool(job.file) or any(recorded(run.experiment, as_) for e in mine for as_ in (e, e.to_target))
+    mine = (e for e in job.experiments if dict(e.labels) == run.labels)
+    return bool(job.file) or any(declares(run.experiment, e) for e in mine)
 
 
 def _join(e: Experiment, seed: int, stored: Stored | None, precision: str | None) -> Joined:
     """A declared run with the stored one of its labels and its seed."""
     if stored is None:
         return Joined(e, seed, "missing")
-    whole = recorded(stored.experiment, e)
-    if precision not in (None, stored.precision) or not (whole or recorded(stored.experiment, e.to_target)):
+    if precision not in (None, stored.precision) or not declares(stored.experiment, e):
         return Joined(e, seed, "other")
-    return Joined(e, seed, "older", stored, early=not whole)
+    return Joined(e, seed, "older", stored, early=not recorded(stored.experiment, e))
 
 
 def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joined]:
