@@ -173,7 +173,8 @@ def claims_table(boards: Boards) -> str:
     parts += [(f"all, on {ground}", "", found) for ground, found in by_ground(board) if found]
     parts += [("all", counts(board).total(), counts(board))]
     lines = [[name, claimed, sum(c[w] for w in words), *(c[w] for w in words)] for name, claimed, c in parts]
-    table, left = markdown(("paper", "claims", "judged", *words), lines, ":------"), counts(board)["not run"]
+    table = markdown(("paper", "claims", "judged", *words), lines, ":" + "-" * (2 + len(words)))
+    left = counts(board)["not run"]
     return f"{table}\n\nThe lines of papers count what is judged on their data; {left} claims are not run."
 
 
