@@ -5,7 +5,6 @@ round. On another processor every step rounds otherwise, which is no less."""
 from __future__ import annotations
 
 import argparse
-import math
 from dataclasses import replace
 
 import torch
@@ -50,8 +49,8 @@ def main() -> None:
     ClassificationSplit.initial = moved  # type: ignore[method-assign]
     other, rows = curves(job, args.seed), []
     for name, one in declared.items():
-        apart = [abs(other[name].get(now, math.nan) - value) for now, value in one.items()]
-        last = max(one)
+        both = sorted(one.keys() & other[name].keys())  # a run may end earlier, at its target
+        apart, last = [abs(other[name][now] - one[now]) for now in both], both[-1]
         rows.append([*name, f"{one[last]:.2f}", f"{other[name][last]:.2f}", f"{apart[-1]:.2f}", f"{max(apart):.2f}"])
     rows.sort(key=lambda row: -float(row[-2]))
     print(markdown(("run", "metric", "of", "as declared", "moved", "points apart", "in any round"), rows))
