@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from reproduce.errors import UserError
+from reproduce.pages import quotes
 from reproduce.pages.quotes import Cells, lead
+
+ROOT = Path(__file__).parent.parent
 
 
 def test_a_lead_over_or_of_a_missed_target_has_one_end() -> None:
@@ -32,6 +37,20 @@ def rows(values: list[float], first: int = 0, missed: tuple[int, ...] = (), name
     seeds = range(first, first + len(values))
     found = [{"n": name, "seed": str(s), "value": v} for s, v in zip(seeds, values, strict=True)]
     return pd.DataFrame(found).assign(censored=[str(s in missed) for s in seeds])
+
+
+def test_a_table_has_intervals_of_one_level_whatever_claims_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of FIARSE's table had some of 95 % and, where a claim was at its second look, some of 97.5 %."""
+    monkeypatch.chdir(ROOT)
+    rows = quotes.cells("reduced/fiarse_table1")(
+        dataset="fashion_mnist", eval_scope="global", algorithm=["fiarse", "heterofl"]
+    )
+    for size in ("1/64", "1/16", "1/4", "1.0", "avg"):
+        ours, other = (rows(model_size=size, algorithm=name) for name in ("fiarse", "heterofl"))
+        gaps = ours.seeds - other.seeds
+        half = 6.2053468 * gaps.std() / 3**0.5  # t(2) at 98.75 %
+        least, most = (f"{gaps.mean() + side * half:.1f}".replace("-", "−") for side in (-1, 1))
+        assert lead(ours, other, look=2).endswith(f" ({least} to {most})")
 
 
 def test_an_average_over_a_missed_target_is_a_bound() -> None:

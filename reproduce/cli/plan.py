@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
     seconds, flops = [c.seconds for c in each], sum(c.flops for c in each)
     print()
     declared = f"{counted(len(jobs), 'job')}, {counted(sum(j.runs for j in jobs), 'run')}"
-    print(fill(f"{declared}; jobs without their data: {lacking}; stored: {results.tally(jobs)}"))
+    print(fill(f"{declared}; jobs without their data: {lacking}; stored: {results.tally(results.of(jobs))}"))
     most = "at most " * any(map(costs.at_most, able))
     total = f"{most}{short(flops)}FLOP, {costs.said(each)} on one core{busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))

@@ -24,6 +24,7 @@ from reproduce.report.metrics import Reading, read_as, t_interval
 from reproduce.report.names import canonical
 from reproduce.runs import plan, results
 from reproduce.text import duration
+from reproduce.verdicts.judging import level_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,15 +143,18 @@ def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
     return _valued(_table(io.StringIO(text_as(known[name], scale, Reading(**reading)))), f"{artifact} read otherwise")
 
 
-def lead(a: Cells, b: Cells, digits: int = 1) -> str:
+def lead(a: Cells, b: Cells, digits: int = 1, look: int = 0) -> str:
     """Mean of a - b over the seeds that both have, with its interval: "9.4 (4.5 to 14.4)". Where a claim asks for this
-    difference, both are those of its verdict; else the interval is the t-interval at 95 %.
+    difference, both are those of its verdict; else the interval is the t-interval at 95 %. look: the t-interval at the
+    level of that look, whatever claims ask, for tables of one level.
 
     Where a missed a target in some seed the numbers are lower bounds, and so is the interval's lower end; there is no
     upper one: "9.4 (4.5 or more)". Where b did, the other way round; where both did, there is no interval.
     """
     a, b = _shared(a, b)
     value, low, high = gap(a, b)
+    if look:
+        low, high = t_interval(list(a.seeds - b.seeds), level_at(look))
     low, high = -math.inf if b.censored else low, math.inf if a.censored else high
     said, least, most = (f"{end:.{digits}f}".replace("-", "−") for end in (value, low, high))
     ends = f"{least} to {most}" if math.isfinite(low) else f"{most} or less"

@@ -115,13 +115,18 @@ def checks(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if v.rests_on == CHECK]
 
 
+def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
+    """How many claims have which verdict, in every place that says so; what is not asked counts as not run."""
+    return Counter(v.verdict for v in claims(verdicts))
+
+
 def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("results")) -> list[str]:
     """What the scoreboard says, coverage first; only what rests on training is counted, on stand-ins separately."""
-    told, run = claims(verdicts), sum(c.made(scale, results) for c in papers.coverage())
+    told, run = counts(verdicts), sum(c.made(scale, results) for c in papers.coverage())
     lines = [
         f"{papers.total()} of the papers' tables and figures are part of this package; "
         f"{run} have numbers at this scale.",
-        f"{sum(v.verdict in JUDGED for v in told)} of {len(told)} claims are judged.",
+        f"{sum(told[word] for word in JUDGED)} of {told.total()} claims are judged.",
     ]
     lines += [f"On {ground}: {said(c)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
     return [*lines, *([f"{checked(verdicts)}."] if checks(verdicts) else [])]
@@ -140,10 +145,8 @@ def said(found: Counter[str]) -> str:
 
 def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, Counter[str]]]:
     """(ground, how many claims that rest on it have which verdict), the most first."""
-    counts = {ground: Counter[str]() for ground in reversed(GROUNDS)}
-    for v in (v for v in claims(verdicts) if v.rests_on):
-        counts[v.rests_on][v.verdict] += 1
-    return list(counts.items())
+    found = list(verdicts)
+    return [(ground, counts(v for v in found if v.rests_on == ground)) for ground in reversed(GROUNDS)]
 
 
 @cache
