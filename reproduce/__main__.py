@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -50,8 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     2: an error that the user can mend. 1: an error of the program (`--debug` shows its traceback). 128 + n: stopped by
     signal n.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed (`2>&-`): print would write to the other, a file take its number
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # signs that a terminal does not have are spelled out
     words = list(sys.argv[1:] if argv is None else argv)
     if not words:
@@ -74,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe left early (`... | head`)
         _leave_stdout()
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            return _failed(NO_MEMORY, 2)
         if error.filename is None:  # what could not be written is the output itself (`... > /dev/full`)
             _leave_stdout()
         return _failed(f"error: {error.filename or 'the output'}: {error.strerror or error}", 2)
@@ -81,7 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(NO_MEMORY, 2)
     except Exception as error:  # the last resort: nobody can act on a traceback
         said = " ".join(str(error).split())
-        if "not enough memory" in said or "out of memory" in said:  # torch's words for it, on a processor and on a GPU
+        if any(
+            word in said for word in ("enough memory", "out of memory", "allocate memory", "bad_alloc")
+        ):  # torch's, CUDA's, C++'s
             return _failed(NO_MEMORY, 2)
         return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
     return 0

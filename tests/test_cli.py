@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import re
@@ -9,12 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import miniature
 import pytest
 from miniature import reproduce
 
 from reproduce.__main__ import COMMANDS, main
+from reproduce.cli import list_
 from reproduce.text import duration, paint, print_table, short
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
@@ -113,6 +116,34 @@ def test_a_bug_in_training_is_one_line_and_a_traceback_on_demand(project: Path) 
     assert run.stderr.splitlines()[-1] == line
     assert "Traceback" not in run.stderr
     assert "Traceback" in reproduce(project, "--debug", "train", "--scale", "smoke", "fiarse", "diverge").stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        *map(
+            RuntimeError,
+            ("std::bad_alloc", "DefaultCPUAllocator: can't allocate memory: you tried", "CUDA out of memory"),
+        ),
+    ],
+)
+def test_lack_of_memory_is_said_in_one_line(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As Python, the operating system, C++ and torch say it (`ulimit -v`)."""
+    monkeypatch.setattr(list_, "run", Mock(side_effect=error))
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err.startswith("error: there is not enough memory for this")
+
+
+def test_it_trains_without_a_place_for_errors(tmp_path: Path) -> None:
+    """`2>&-`: of Python's streams, one is then None."""
+    job = [sys.executable, "-m", "reproduce", "train", "--scale", "smoke", "fedacs", "toy2d-comm-only"]
+    run = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *job], cwd=tmp_path, capture_output=True, check=False)
+    assert (run.returncode, run.stdout) == (0, b"")
+    assert [*tmp_path.glob("results/smoke/fedacs/*.parquet")]
 
 
 def test_reproduce_alone_shows_every_command(capsys: pytest.CaptureFixture[str]) -> None:

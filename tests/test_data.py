@@ -211,7 +211,7 @@ def test_an_array_that_does_not_fit_has_an_error_number(place: Settings, mnist: 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
-        with pytest.raises(UserError, match=f"no space left.*{place.store}.* REPRODUCE_STORE"):
+        with pytest.raises(UserError, match=f"{place.store}.*`ulimit -f`.* REPRODUCE_STORE"):
             load("mnist", place)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -46,14 +46,14 @@ def find(root: Path, name: str, wanted: Callable[[Decoded], bool]) -> Decoded | 
         try:
             content = json.loads(files.read_text(stamp))
             copy = Decoded(str(stamp.parent), *content[1:])
-            if content[0] == FORMAT and wanted(copy):
-                for array, known in copy.sums.items():
-                    path = stamp.with_name(f"{array}.npy")
-                    if _sum_of(path, path.stat().st_mtime_ns) != known:
-                        raise ValueError("another checksum")
+            if content[0] != FORMAT or not wanted(copy):
+                continue
+            paths = {name: stamp.with_name(f"{name}.npy") for name in copy.sums}
+            if {name: _sum_of(path, path.stat().st_mtime_ns) for name, path in paths.items()} == copy.sums:
                 return copy
-        except (OSError, ValueError, TypeError, AttributeError):
-            say_once(f"the decoded copy {stamp.parent} is damaged: it is made anew")
+        except (OSError, ValueError, TypeError):
+            pass
+        say_once(f"the decoded copy {stamp.parent} is damaged: it is made anew")
     return None
 
 

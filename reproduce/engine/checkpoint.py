@@ -98,21 +98,17 @@ def origin(runs: Sequence[Run]) -> dict[str, str]:
 
 def seal(run: Run, state: Any) -> str:
     """SHA-256 of what a run is and of the contents of a state."""
-    digest = hashlib.sha256(f"{run.experiment.declaration} {run.seed}".encode())
+    return hashlib.sha256(repr((run.experiment.declaration, run.seed, _told(state))).encode()).hexdigest()
 
-    def add(value: Any) -> None:
-        if isinstance(value, torch.Tensor | np.ndarray):
-            array = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
-            digest.update(f"{array.dtype} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data)
-        elif isinstance(value, dict | list | tuple) and value:
-            for part in [p for pair in value.items() for p in pair] if isinstance(value, dict) else value:
-                add(part)
-        else:
-            digest.update(repr(value).encode())
 
-    add(state)
-    return digest.hexdigest()
+def _told(value: Any) -> Any:
+    """`value` with digests in the places of tensors and arrays."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        array = np.ascontiguousarray(value.cpu() if isinstance(value, torch.Tensor) else value)
+        return array.dtype.str, value.shape, hashlib.sha256(array.data).hexdigest()
+    if isinstance(value, dict):
+        return [(k, _told(v)) for k, v in value.items()]
+    return [_told(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def put(content: Any, file: IO[bytes]) -> None:
