@@ -212,11 +212,11 @@ def test_a_wheel_works_outside_a_clone(built: Path, tmp_path: Path) -> None:
         run = call(*arguments)
         assert (run.returncode, len(run.stderr.splitlines())) == (2, 1)
         assert f"{tmp_path} is not the folder of the project" in run.stderr
-    (tmp_path / "results/smoke").mkdir(parents=True)
-    for arguments in (("verify", "--scale", "smoke", "fiarse"), ("report", "--scale", "smoke")):
+    (tmp_path / "results/reduced").mkdir(parents=True)
+    for arguments in (("verify", "--scale", "reduced", "fiarse"), ("report", "--scale", "reduced")):
         run = call(*arguments)
         assert run.returncode == 0, run.stderr
-    assert (tmp_path / "report/smoke/index.html").is_file()
+    assert (tmp_path / "report/reduced/index.html").is_file()
 
 
 CONDA = {"python": ("3.11.9", "3.13.5", "3.15.0"), "c-compiler": ("1.11.0",), "pip": ("26.0",)}
