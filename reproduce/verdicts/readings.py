@@ -261,4 +261,4 @@ def under(artifact: str, declared: Rows, there: Iterable[Held]) -> Rows:
     rows = declared.assign(**spelled(declared, match))
     left = rows.merge(mine[match].drop_duplicates(), "left", indicator=True)["_merge"].eq("left_only")
     more = rows[[*match, *(c for c in rows if c not in mine)]].drop_duplicates(match)
-    return pd.concat([rows[left.to_numpy()], mine.merge(more, "left", on=match)], ignore_index=True).fillna("")
+    return pd.concat([rows[left.to_numpy()], mine.merge(more, "left", on=match)], ignore_index=True)
