@@ -177,12 +177,11 @@ def summary() -> str:
     """Markdown: a line for each paper: by table how many printed numbers are inside, and where they come from."""
     rows = []
     for paper in PAPERS:
-        said = []
-        for name, before, after in by_table(paper, held(paper)):
-            said.append(f"{name}: {inside(before)}" + f"; read otherwise {inside(after)}" * moved(after))
-        link = f"[{about(paper).name}](docs/papers/{paper}.md)"
-        rows.append([link, "<br>".join(said) or "none was run", readings.register(paper)["short"]])
-    return markdown(("paper", "printed numbers inside", "where they come from"), rows)
+        found, there = declared(paper), by_table(paper, held(paper))
+        said = [f"{name}: {inside(a)}" + f"; read otherwise {inside(b)}" * moved(b) for name, a, b in there]
+        link, run = f"[{about(paper).name}](docs/papers/{paper}.md)", f"{found['gap'].notna().sum()} of {len(found):,}"
+        rows.append([link, run, "<br>".join(said) or "–", readings.register(paper)["short"]])
+    return markdown(("paper", "were run", "printed numbers inside", "where they come from"), rows)
 
 
 def figure() -> Figure:

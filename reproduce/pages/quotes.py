@@ -19,7 +19,6 @@ from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError, unknown
 from reproduce.papers import PAPERS, artifacts
 from reproduce.report import metrics, render
-from reproduce.report.histories import Histories
 from reproduce.report.metrics import Reading, read_as, t_interval
 from reproduce.report.names import canonical
 from reproduce.runs import plan, results
@@ -117,14 +116,9 @@ def printed(artifact: str) -> Cells:
 # --- another reading of stored curves: a paper seldom says which evaluation it reports ---
 
 
-def stored(artifact: Artifact, scale: str) -> Histories:
-    """The stored curves that an artifact is drawn from; an empty frame where there are none."""
-    return render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
-
-
 def text_as(artifact: Artifact, scale: str, reading: Reading) -> str:
     """The file of cells that another reading of its stored curves makes. UserError if there are none."""
-    histories = stored(artifact, scale)
+    histories = render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
     if histories.frame.empty:
         raise UserError(f"{scale}/{artifact.paper}_{artifact.name} has no stored curves to read otherwise")
     with read_as(reading), render.lacking(artifact, histories):

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from reproduce import papers, store
-from reproduce.declare.artifact import Artifact
+from reproduce.declare.artifact import Artifact, printed_settings
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
@@ -85,13 +85,15 @@ def printed(paper: str, table: str) -> Rows:
 
 def tables(paper: str) -> list[str]:
     """The tables of a paper that print results, in its order."""
-    files = (f.stem for f in Path(papers.__path__[0], paper, "reported").glob("table*.csv"))
-    return [table for table in sorted(files, key=papers.natural) if len(printed(paper, table))]
+    names = (
+        a.name for a in papers.artifacts(paper) if a.name.startswith("table") and printed_settings(*a.id.split("/"))
+    )
+    return [name for name in names if len(printed(paper, name))]
 
 
-def read(paper: str, name: str, results: Path = RESULTS) -> Rows:
+def read(paper: str, name: str, results: Path | None = None) -> Rows:
     """The cells of an artifact as text; no rows where there are none that can be used."""
-    path = results / f"{paper}_{name}.csv"
+    path = (results or RESULTS) / f"{paper}_{name}.csv"
     try:
         return store.cells(path)
     except store.Unusable as error:
@@ -100,7 +102,7 @@ def read(paper: str, name: str, results: Path = RESULTS) -> Rows:
         return pd.DataFrame()
 
 
-def of_table(paper: str, table: str, results: Path = RESULTS) -> Rows:
+def of_table(paper: str, table: str, results: Path | None = None) -> Rows:
     """The numbers of a table as declared, those that were not run with ours NaN."""
     return beside(paper, table, read(paper, table, results))
 
@@ -182,7 +184,7 @@ class Held:
     after: Rows
 
 
-def held(paper: str, entries: Iterable[Where], results: Path = RESULTS) -> list[Held]:
+def held(paper: str, entries: Iterable[Where], results: Path | None = None) -> list[Held]:
     """Those of the entries that have a reading, and cells of it. UserError where one asks for what is not there."""
     cells, found = read(paper, "readings", results), []
     for of in entries if len(cells) else ():
@@ -195,7 +197,7 @@ def held(paper: str, entries: Iterable[Where], results: Path = RESULTS) -> list[
     return found
 
 
-def _held(paper: str, of: Where, cells: Rows, results: Path) -> Held:
+def _held(paper: str, of: Where, cells: Rows, results: Path | None) -> Held:
     there = cells["table"].unique()
     cells = cells.assign(**spelled(cells, dict.fromkeys(c for t in there for c in columns(paper, t) if c in cells)))
     rows = pd.concat([beside(paper, t, cells[cells["table"] == t]) for t in there], ignore_index=True)
@@ -235,8 +237,8 @@ def nearest(others: Rows, tested: Rows) -> str:
 def values(rows: Rows, columns: Sequence[str]) -> list[dict[str, Any]]:
     """The combinations of values of columns, as conditions."""
     selected(rows, {column: [] for column in columns})  # an error for one that is not there
-    found = rows[[*columns]].drop_duplicates().to_dict("records") if columns else [{}]
-    return [{str(k): v for k, v in row.items()} for row in found]
+    found: Any = rows[[*columns]].drop_duplicates().to_dict("records") if columns else [{}]
+    return list(found)
 
 
 def selected(rows: Rows, where: Where) -> Rows:
@@ -259,4 +261,4 @@ def under(artifact: str, declared: Rows, there: Iterable[Held]) -> Rows:
     rows = declared.assign(**spelled(declared, match))
     left = rows.merge(mine[match].drop_duplicates(), "left", indicator=True)["_merge"].eq("left_only")
     more = rows[[*match, *(c for c in rows if c not in mine)]].drop_duplicates(match)
-    return pd.concat([rows[left.to_numpy()], mine.merge(more, "left", on=match)], ignore_index=True).fillna("")
+    return pd.concat([rows[left.to_numpy()], mine.merge(more, "left", on=match)], ignore_index=True)

@@ -26,7 +26,7 @@ from reproduce.verdicts import readings, scope
 from reproduce.verdicts.claims import PRINTED, Check, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.judging import Unit
 from reproduce.verdicts.observations import observed, read_cells
-from reproduce.verdicts.readings import Held
+from reproduce.verdicts.readings import Held, Rows
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS, STAND_IN
 from reproduce.verdicts.verdict import (
     JUDGED,
@@ -177,9 +177,7 @@ class Shelf:
         windows = folder.parent / WINDOWS
         self._windows = json.loads(windows.read_text("utf-8")) if windows.is_file() else {}
 
-    def cells(
-        self, claim: Claim, check: Check, printed: bool, under: Sequence[Held] = ()
-    ) -> tuple[pd.DataFrame | None, str]:
+    def cells(self, claim: Claim, check: Check, printed: bool, under: Sequence[Held] = ()) -> tuple[Rows | None, str]:
         """The observations of the artifact and of those it is compared `with`, or None and the reason. under: readings
         whose cells stand in the place of those of the artifact."""
         import pandas as pd
