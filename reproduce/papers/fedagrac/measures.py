@@ -81,7 +81,8 @@ def utilisation(histories: Histories) -> pd.DataFrame:
 
 
 def readings(histories: Histories) -> pd.DataFrame:
-    """The cells of Tables 1 and 2 as declared and under each reading, with the printed model of logistic regression."""
+    """The cells of Tables 1 and 2 as declared and under each reading, with the printed model of logistic regression;
+    without those that have no number because no utilisation was accepted."""
     frame, parts = histories.frame, [pd.DataFrame(columns=["table", "reading", "seed", "metric", "value", "algorithm"])]
     split = frame["split"].fillna(OWN) if "split" in frame else frame["seed"].mask(frame["seed"] > -1, OWN)
     for (name, search), rows in frame.groupby([split, frame["utilization"].notna()], sort=False) if len(frame) else ():
@@ -96,7 +97,7 @@ def readings(histories: Histories) -> pd.DataFrame:
         for how, reading in ((FIRST, metrics.Reading()), (TEN, metrics.Reading(hit=10, tail=10))):
             with metrics.read_as(reading):
                 parts.append(utilisation(mine).assign(table="table2", reading=f"{how}, {name}"))
-    return pd.concat(parts[len(parts) > 1 :], ignore_index=True)
+    return pd.concat(parts[len(parts) > 1 :], ignore_index=True).dropna(subset="value")
 
 
 def _raced(histories: Histories) -> pd.DataFrame:
