@@ -1,5 +1,5 @@
 # make smoke: every table and figure in miniature, on embedded data.   make test: lint, types and the fast tests, before a commit.
-# make test-all: all tests, and smoke. All make the virtual environment .venv first, once. A CUDA machine that shall use its GPU installs its own torch instead.
+# make test-all: all tests, smoke and the site. All make the virtual environment .venv first, once. A CUDA machine that shall use its GPU installs its own torch instead.
 
 PYTHON ?= python3
 CORES ?= 2
@@ -25,7 +25,7 @@ smoke: $(VENV)/workflow.stamp
 	$(BIN)/reproduce verify --scale smoke --expected
 	@echo "Written: figures/smoke/ tables/smoke/ report/smoke/index.html"
 
-# A folder for a web server, site/: the documents, the pages of all scales, a gallery. Warnings are errors.
+# A folder for a web server, site/: the documents, the pages of all scales, a gallery. Warnings and dead links are errors.
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m sphinx -q -W --keep-going -E -d $(VENV)/doctrees docs site
 	@echo "Written: site/index.html"
@@ -44,7 +44,7 @@ crate: $(VENV)/workflow.stamp
 test: lint types
 	$(BIN)/python -m pytest --fast --numprocesses $(CORES) --dist worksteal
 
-test-all: lint types smoke
+test-all: lint types smoke docs
 	$(BIN)/python -m pytest --numprocesses $(CORES) --dist loadfile
 
 # Which test functions are slow, for `make test`.

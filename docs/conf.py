@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -45,12 +46,14 @@ copybutton_prompt_is_regexp = True
 SCALES = "paper,reduced"
 """Whose report pages are made (`-D scales=` makes none: they take minutes, as all figures are drawn as SVG)."""
 DOCUMENTS = {
-    **{f"{name}.md": f"docs/{name.lower()}.md" for name in ("CONTRIBUTING", "CHANGELOG")},
+    **{f"{name}.md": f"docs/{name.lower()}.md" for name in ("CONTRIBUTING", "CHANGELOG", "AGENTS", "CODE_OF_CONDUCT")},
     "play/reduced/across.md": "docs/across_table.md",
 }
 """Files outside this folder that are documents of the site."""
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)[^)\s]+")
 """Where a link in Markdown leads, if it is to a file."""
+TABLE = re.compile(r"\[([^]]+)\]\((?:\.\./)*tables/(\w+)/(\w+)_(\w+)\.md\)")
+"""A link to a table, which is no document: it is on a report page."""
 PLACES = re.compile(r'(?<=href=")\.\./\.\./([^"]+)')
 """Links of a report page to files of the repository."""
 
@@ -71,9 +74,16 @@ def read(app: Any, document: str, source: list[str]) -> None:
     text = re.sub(r"<!-- text of (\S+) -->", lambda match: moved(Path(match[1]), here), source[0])
     text = re.sub(r"<!-- settings of (\w+) at (\w+) -->", lambda match: settings(*match.groups()), text)
     text = re.sub(r"<!-- figures of (\w+) -->", lambda match: gallery(match[1], Path(app.outdir)), text)
+    up = os.path.relpath("docs", here)
+    text = TABLE.sub(lambda found: _on_page(found, up), text)
     for file, name in DOCUMENTS.items():
         text = text.replace(f"]({os.path.relpath(file, here)})", f"]({os.path.relpath(name, here)})")
     source[0] = text
+
+
+def _on_page(found: re.Match[str], up: str) -> str:
+    text, scale, stem, name = found.groups()
+    return f'<a href="{up}/report/{scale}/index.html#{stem}-{name}">{text}</a>'
 
 
 def moved(file: Path, folder: Path) -> str:
@@ -201,9 +211,10 @@ def plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[
 
 
 def pages(app: Any, exception: Exception | None) -> None:
-    """Write the report pages into the site, with every file that they link to."""
+    """Write the report pages into the site, with every file that they link to. ExtensionError for a dead link."""
     from reproduce.pages.page import page
     from reproduce.verdicts.scoreboard import scoreboard
+    from sphinx.errors import ExtensionError
 
     site = Path(app.outdir)
     scales = [s for s in app.config.scales.split(",") if s and not exception]
@@ -215,20 +226,41 @@ def pages(app: Any, exception: Exception | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         text = PLACES.sub(lambda match: f"../../{there(match[1], site)}", text)
         target.write_text(text, encoding="utf-8")
+    if scales and (found := dead(site)):
+        raise ExtensionError(f"{len(found)} links of the site lead nowhere: {'; '.join(found[:20])}")
+
+
+def dead(site: Path) -> list[str]:
+    """Links of the pages under a folder to files or places in a page that are not there: "faq.html: need.html#disk"."""
+    from bs4 import BeautifulSoup
+
+    pages = {file.resolve(): BeautifulSoup(file.read_bytes(), "html.parser") for file in sorted(site.rglob("*.html"))}
+    places = {file: {tag.get("id") or tag.get("name") for tag in page.find_all()} for file, page in pages.items()}
+    found = []
+    for file, page in pages.items():
+        links = {tag[name] for name in ("href", "src") for tag in page.find_all(**{name: True})}
+        for link in sorted(links):
+            kind, host, path, _, place = urlsplit(link)[:5]
+            if kind or host or place.startswith("?"):  # of another host, or a choice of what a page shows
+                continue
+            led = (file.parent / unquote(path)).resolve() if path else file
+            if not led.is_file() or (place and led in places and unquote(place) not in places[led]):
+                found.append(f"{file.relative_to(site.resolve())}: {link}")
+    return found
 
 
 def vector(site: Path, artifact: Any, png: Path) -> str:
     """Draw a figure again from the committed results, as SVG into the site, if it is not there or older than its PNG;
     its address as seen from a report page."""
     from reproduce.pages.quotes import stored
-    from reproduce.report import drawing, figures, metrics
+    from reproduce.report import drawing, figures, render
 
     scale, file = png.parent.name, site / png.with_suffix(".svg")
     if not file.is_file() or file.stat().st_mtime < png.stat().st_mtime:
         file.parent.mkdir(parents=True, exist_ok=True)
         curves = stored(artifact, scale)
         with figures.style():
-            drawn = drawing.draw(artifact, curves, metrics.cells(artifact, curves))
+            drawn = drawing.draw(artifact, curves, render.made(artifact, curves))
             figures.lay_out(drawn)
             drawn.savefig(file, format="svg", metadata={"Date": None})
             drawn.clear()

@@ -18,7 +18,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
@@ -122,9 +122,11 @@ def say(path: Path, why: object) -> None:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def merge(path: Path, rows: pd.DataFrame, runs: Sequence[Stored], alone: bool = False) -> None:
-    """Put runs into the results file at `path`, in the places of those with their labels and seeds; alone: without
-    those that are there. rows: of all of them, in their order.
+def merge(
+    path: Path, rows: pd.DataFrame, runs: Sequence[Stored], stays: Callable[[Stored], bool] = lambda run: True
+) -> None:
+    """Put runs into the results file at `path`, in the places of those with their labels and seeds; stays: which of
+    the others are kept. rows: of all the runs, in their order.
 
     A file that is damaged, or of something else, is replaced.
     """
@@ -132,9 +134,9 @@ def merge(path: Path, rows: pd.DataFrame, runs: Sequence[Stored], alone: bool = 
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.locked(path.parent):
-        old, there = (None, ()) if alone else found(path)
+        old, there = found(path)
         names = {run.name for run in runs}
-        kept = [run for run in there if run.name not in names]
+        kept = [run for run in there if run.name not in names and stays(run)]
         new = pa.Table.from_pandas(rows, preserve_index=False)
         starts = [sum(run.rows for run in runs[:i]) for i in range(len(runs))]
         added = [replace(run, start=start) for run, start in zip(runs, starts, strict=True)]
@@ -161,14 +163,19 @@ def found(path: Path) -> tuple[pa.Table | None, tuple[Stored, ...]]:
         return None, ()
 
 
-def check_data(path: Path, asked: Iterable[tuple[Mapping[str, Any], int]], data: Mapping[str, str]) -> None:
-    """Raises UserError if runs that would stay beside those asked for, (labels, seed) each, were trained on other data
-    of the same name. data: name -> checksum."""
+def check_data(
+    path: Path,
+    asked: Iterable[tuple[Mapping[str, Any], int]],
+    data: Mapping[str, str],
+    stays: Callable[[Stored], bool],
+) -> None:
+    """Raises UserError if runs that `merge` would keep beside those asked for, (labels, seed) each, were trained on
+    other data of the same name. data: name -> checksum."""
     names = {(*sorted(labels.items()), seed) for labels, seed in asked}
     for run in found(path)[1]:
         theirs = run.training.get("data", {})
         odd = [name for name, digest in data.items() if theirs.get(name, digest) != digest]
-        if odd and run.name not in names:
+        if odd and run.name not in names and stays(run):
             raise UserError(
                 f"{path} has runs that were trained on other data ({', '.join(odd)}): restore that data, or delete the "
                 "file, and train again"

@@ -48,13 +48,27 @@ def test_links_of_a_text_lead_from_its_place_in_the_site(document: str, conf: di
     assert [str(t) for t in targets if not t.exists()] == []
 
 
-def test_links_to_markdown_lead_to_documents(conf: dict[str, Any]) -> None:
-    """Sphinx makes a page of a document alone: of a table it knows none."""
-    files = [f for f in DOCS.rglob("*.md") if f.parent.name != "templates"]
-    known = {*files, *(ROOT / name for name in conf["DOCUMENTS"])}
-    links = [(f, link.partition("#")[0]) for f in files for link in conf["LINK"].findall(f.read_text("utf-8"))]
-    led = [(f.name, link) for f, link in links if link.endswith(".md") and (f.parent / link).resolve() not in known]
-    assert led == []
+def test_links_to_markdown_lead_to_documents(conf: dict[str, Any], tmp_path: Path) -> None:
+    """Sphinx makes a page of a document alone: of a table, or of a file outside of its folder, it knows none."""
+    known = {f for f in DOCS.rglob("*.md") if f.parent.name != "templates"}
+    for file in known:
+        text = read(conf, file.relative_to(DOCS).with_suffix("").as_posix(), tmp_path)
+        links = [link.partition("#")[0] for link in conf["LINK"].findall(text)]
+        led = [link for link in links if link.endswith(".md") and (file.parent / link).resolve() not in known]
+        assert (file.name, led) == (file.name, [])
+
+
+def test_a_dead_link_of_the_site_is_named(conf: dict[str, Any], tmp_path: Path) -> None:
+    pages = {
+        "index.html": '<p id="top"><a href="a/b.html#there">1</a><a href="a/b.html#gone">2</a><a href="#top">3</a>'
+        '<a href="#nowhere">4</a><a href="https://host/x.html#y">5</a><a href="#?verdict=open">6</a></p>',
+        "a/b.html": '<h1 id="there">A title</h1><img src="../b%20c.png"><img src="c.png"><a href="../index.html">7</a>',
+        "b c.png": "",
+    }
+    for name, text in pages.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert conf["dead"](tmp_path) == ["a/b.html: c.png", "index.html: #nowhere", "index.html: a/b.html#gone"]
 
 
 def test_the_gallery_has_every_figure_and_leads_to_the_page(conf: dict[str, Any], tmp_path: Path) -> None:

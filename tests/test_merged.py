@@ -111,6 +111,21 @@ def test_the_file_is_that_of_a_training_of_all(job: Job, trained: list[tuple[int
     assert not list(Path("store/checkpoints").iterdir())
 
 
+def test_what_is_no_longer_declared_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who reads the file without this package would take it for what it was not: here another rate under the same
+    labels, and a setting that is gone; the seed of the others stays. A play knows only its own part of a file."""
+    first, last = QUICK.experiments[0], QUICK.experiments[-1]
+    train(seeded(otherwise(QUICK), 7))
+    now = seeded(replace(QUICK, experiments=QUICK.experiments[:-1]), 0)
+    after = train(now)
+    assert f"{FILE}: 2 runs of what is no longer declared will go" in capsys.readouterr().err
+    assert set(of(after, first.labels)["seed"]) == {0}
+    assert of(after, last.labels).empty
+    assert set(of(after, QUICK.experiments[1].labels)["seed"]) == {0, 7}
+    train(replace(now, experiments=(last,), file=QUICK.name))
+    assert len({run.name[:-1] for run in store.found(FILE)[1]}) == ALL
+
+
 @pytest.mark.parametrize("source", ["older", "current"])
 def test_what_nobody_asks_for_stays_and_is_not_read(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = train(seeded(QUICK, 7))

@@ -91,6 +91,20 @@ class TestCurves:
         for (x, low), (_, high) in ax.collections[0].get_segments():
             assert (low, high) == pytest.approx((x / 10, x / 10))
 
+    @pytest.mark.parametrize("scale", ["linear", "log"])
+    def test_bars_of_the_ends_stand_beside_the_axes_and_not_at_values_of_x(self, scale: str) -> None:
+        _fig, ax = one()
+        ax.set_xscale(scale)
+        figures.curves(ax, runs(SEVEN).query("algorithm != 'fedvarp' or round <= 9"), spread="end", start=1)
+        places = [line.get_transform().transform(line.get_xydata()) for line in ax.get_lines()]
+        inside = [at for at in places if (at[:, 0] <= ax.bbox.x1).any()]
+        ends = [ax.transData.inverted().transform(at)[:, 0] for at in inside]
+        assert len(places) == 3 * len(inside) == 21
+        assert [max(x).round(9) for x in ends] == [20, 20, 20, 9, 20, 20, 20]
+        assert ax.get_xlim()[1] < 22
+        bars = [line for line in ax.get_lines() if line.get_gid() == "end"][::2]
+        assert bars[3].get_ydata() == pytest.approx([30 + 9 + 1 - HALF, 30 + 9 + 1 + HALF])
+
     def test_intervals_end_where_the_values_of_the_metric_do(self) -> None:
         _fig, ax = one()
         rows = [("fedavg", 0, 0, 0.0), ("fedavg", 1, 0, 10.0), ("fedavg", 0, 1, 95.0), ("fedavg", 1, 1, 100.0)]

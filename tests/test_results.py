@@ -100,6 +100,12 @@ def test_a_replay_confirms_or_contradicts_for_its_code_and_its_result_only(
         assert results.standing(job()).state == state
     results.add_replay("smoke", line(job()))
     assert list(results.replay_lines("smoke")) == ["fedacs/other", "fedacs/p"]
+    results.drop_replays("smoke", [job()])
+    assert list(results.replay_lines("smoke")) == ["fedacs/p"]
+    results.add_replay("smoke", line(job(), result="earlier"))
+    results.drop_replays("smoke", [job()])
+    assert not results.replay_lines("smoke")
+    results.add_replay("smoke", line(job()))
     assert results.standing(job()).holds
 
 
@@ -241,6 +247,18 @@ def test_every_committed_result_is_of_a_job_and_of_its_declaration(scale: str, m
     found = {str(f) for f in Path("results", scale).glob("*/*.parquet") if f.parent.name != "play"}
     assert found <= set(jobs)
     assert {f: results.standing(jobs[f]).words for f in found if not results.standing(jobs[f]).usable} == {}
+    runs = [(f, run) for f in sorted(found) for run in written.runs(f)]
+    assert [(f, run.name) for f, run in runs if not results.stays(jobs[f], run)] == []
+    assert [(f, run.name) for f, run in runs if run.seed not in jobs[f].panel.seeds] == []
+
+
+@pytest.mark.parametrize("scale", ["reduced", "paper"])
+def test_every_committed_replay_is_of_a_result_that_is_there(scale: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else: `reproduce replay --scale SCALE`."""
+    monkeypatch.chdir(ROOT)
+    dates = {f"{j.paper}/{j.name}": {run.training["date"] for run in results.standing(j).there} for j in plan.jobs(scale)}
+    lines = results.replay_lines(scale)
+    assert [name for name, line in lines.items() if line["result"] not in dates.get(name, ())] == []
 
 
 def test_budgets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> None:
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
     files.check_writable(results.replay_file(args.scale))
-    found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
+    every = plan.jobs(args.scale)
+    found = [j for j in every if wanted.intersection(j.artifacts) and results.standing(j).exists]
     todo, failed = [j for j in found if pending(j)], []
     with tqdm(todo, unit="job", disable=not todo or None) as bar:
         for job in bar:
@@ -57,6 +58,7 @@ def run(args: argparse.Namespace) -> None:
                 results.add_replay(args.scale, replay(job))
             except UserError as error:
                 failed.append(f"{job.paper}/{job.name}: {error}")
+    results.drop_replays(args.scale, every)
     print(f"replayed {len(todo) - len(failed)}; {results.tally(found)}")
     differing = [f"{j.paper}/{j.name}" for j in found if "differs" in states(j)]
     if differing:

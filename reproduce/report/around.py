@@ -101,7 +101,7 @@ MARKS = {
     "diverged": "Cross: from here on a seed has no finite value.",
 }
 """Name (gid) of a mark -> what the caption says of it."""
-LINES = {"band": "bands", "bars": "bars", "end": "bars at the end"}
+LINES = {"band": "bands", "bars": "bars", "end": "bars beside the axes, of a line's end"}
 """Of lines: what shows their interval."""
 
 

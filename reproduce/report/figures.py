@@ -23,6 +23,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.transforms import Bbox, TransformedBbox
 
 from reproduce import files
 from reproduce.report import looks
@@ -35,6 +36,8 @@ FULL = 7.0
 LEAST = 1.4
 """The width below which axes do not stand beside each other."""
 MANY, FEW = 3, 4
+STRIP = 0.022
+"""Of the width of axes, that an interval at the end of a line takes beside them, where x has no values."""
 PAD = 0.04
 """Around axes, a legend and a text, in inches."""
 DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
@@ -129,11 +132,11 @@ def curves(
 ) -> None:
     """One line per value of `series`: the mean over seeds, and its 95 % t-interval, which one seed has none of.
 
-    spread: the interval as a "band", as ten "bars" per line, as one bar beyond the "end" of each line, or thin lines of
-    the "seeds". By itself it is at the end where there are more than `MANY` lines, whose bands would hide one another,
-    and of fewer than `FEW` seeds it is their lines, beside which an interval is as high as the axes. start: the least
-    `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`, `seed`,
-    `metric`, `value` and `x`; seeds that were evaluated at different times are put on a common grid by linear
+    spread: the interval as a "band", as ten "bars" per line, as one bar beside the axes for the "end" of each line, or
+    thin lines of the "seeds". By itself it is at the end where there are more than `MANY` lines, whose bands would hide
+    one another, and of fewer than `FEW` seeds it is their lines, beside which an interval is as high as the axes.
+    start: the least `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`,
+    `seed`, `metric`, `value` and `x`; seeds that were evaluated at different times are put on a common grid by linear
     interpolation.
 
     A seed that diverged, early or late, is left out from the first round on: results say it of the whole run, and a
@@ -164,23 +167,18 @@ def curves(
         if spread == "seeds" and line.shape[1] > 1:
             ax.plot(line.index, line, color=look.color, linewidth=0.4, alpha=0.7, zorder=1.6, gid="seeds")
         if spread == "end" and line.shape[1] > 1:
-            final, at = line.iloc[-1], _beyond(ax, line.index[-1], frame.loc[frame[x] >= start, x], (k + 1) * 0.022)
-            low, high = interval(rows)(final)
-            ax.plot([at, at], [low, high], color=look.color, linewidth=1.0, zorder=2.4, gid="end")
-            ax.plot(at, final.mean(), **{**look.plot, "linestyle": "none", "markersize": 3.2})
+            low, high = interval(rows)(line.iloc[-1])
+            beside: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "gid": "end"}
+            at, strip = 1 + STRIP * (k + 1), TransformedBbox(Bbox([[1, 0], [2, 1]]), ax.transAxes)
+            bar = ax.plot([at, at], [low, high], color=look.color, linewidth=1.0, zorder=2.4, **beside)
+            dot = ax.plot(at, line.iloc[-1].mean(), **{**look.plot, "linestyle": "none", "markersize": 3.2}, **beside)
+            for mark in (*bar, *dot):
+                mark.set_clip_path(None)
+                mark.set_clip_box(strip)
         if len(line) < len(table):
             cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.4}
             ax.plot(line.index[-1:], line[-1:].mean(axis=1), color=look.color, zorder=4, gid="diverged", **cross)
     ax.margins(x=0.02)
-    if spread == "end" and ax.get_xscale() == "linear":
-        ax.set_xticks([tick for tick in ax.get_xticks() if 0 <= tick <= frame[x].max()])
-
-
-def _beyond(ax: Axes, end: float, x: pd.Series[float], share: float) -> float:
-    """The place beyond the `end` of a line, by a `share` of the axis that the `x` take."""
-    scale = ax.xaxis.get_transform()
-    low, high, at = scale.transform(np.array([x.min(), x.max(), end], dtype=float))
-    return float(scale.inverted().transform(at + share * (high - low)))
 
 
 def mean(ax: Axes, x: Iterable[float], rows: pd.DataFrame, *, spread: Spread, shift: float = 0.0, **look: Any) -> None:
@@ -272,6 +270,7 @@ def named(ax: Axes, places: Mapping[str, tuple[float, str]]) -> None:
     at = {text: float(shown([y])[0] - low) / (high - low) for text, (y, _) in places.items()}
     inches = ax.bbox.height / ax.figure.dpi
     tall = {text: (text.count("\n") + 1) * 0.1 / inches for text in at}
+    side = max((line.get_xdata()[0] + STRIP / 2 for line in ax.lines if line.get_gid() == "end"), default=1.0)
     ordered, free = sorted(at, key=lambda text: at[text]), -1.0
     for i, text in enumerate(ordered):  # from below, with room for those above
         middle = max(min(at[text], 1 - sum(tall[t] for t in ordered[i + 1 :]) - tall[text] / 2), free + tall[text] / 2)
@@ -281,7 +280,7 @@ def named(ax: Axes, places: Mapping[str, tuple[float, str]]) -> None:
         thin = {"color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
         look["arrowprops"] = {"arrowstyle": "-", **thin}
         look |= {"va": "center", "fontsize": looks.SMALL, "color": places[text][1]}
-        ax.annotate(text, (1.0, at[text]), (1.05, middle), **look)
+        ax.annotate(text, (side, at[text]), (side + 0.05, middle), **look)
 
 
 def save(fig: Figure, path: Path) -> list[Path]:

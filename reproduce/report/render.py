@@ -57,11 +57,10 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
     Raises UserError where some results are missing without which the artifact cannot be made; ValueError for cells
     that do not fit the artifact.
     """
-    nothing = bool(artifact.panels(histories.scale)) and histories.frame.empty
     stem = f"{artifact.paper}_{artifact.name}"
     place = root / f"{artifact.kind}s" / histories.scale / (f"{stem}-{width:g}in" if width else stem)
     with lacking(artifact, histories):
-        cells = check(artifact, _no_cells() if nothing else metrics.cells(artifact, histories))
+        cells = made(artifact, histories)
         if artifact.kind == "figure":
             written = _figure(artifact, histories, cells, place, width)
         else:
@@ -85,6 +84,12 @@ def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: 
     tex_, ours_tex = (f"% {said}\n" * bool(said) + latex(each) for each in (table, ours))
     texts = {".md": markdown, ".csv": formats.csv(table), ".tex": tex_, ".ours.tex": ours_tex}
     return [files.write_text(stem.with_name(stem.name + ending), text) for ending, text in texts.items()]
+
+
+def made(artifact: Artifact, histories: Histories) -> pd.DataFrame:
+    """The cells of an artifact, none where nothing was trained; raises what `check` raises."""
+    nothing = bool(artifact.panels(histories.scale)) and histories.frame.empty
+    return check(artifact, _no_cells() if nothing else metrics.cells(artifact, histories))
 
 
 def check(artifact: Artifact, cells: pd.DataFrame) -> pd.DataFrame:

@@ -76,9 +76,9 @@ def train_job(
     job: str,
     digest: str,
     output: Path,
-    alone: bool = False,
+    stays: Callable[[Stored], bool] = lambda run: True,
 ) -> None:
-    """Train, and put the runs into the results file `output`, beside those that are there unless `alone`; a job that
+    """Train, and put the runs into the results file `output`, beside those there that `stays` is true of; a job that
     was killed goes on from its checkpoint and ends in the same bits.
 
     `digest` names the job's code and configuration: a checkpoint of another digest is never resumed.
@@ -94,8 +94,8 @@ def train_job(
     splits = ClientSplits(here)
     scheduler = begin(experiments, panel.seeds, here, splits)
     runs, trainer = scheduler.runs, scheduler.trainer
-    if not alone:
-        store.check_data(output, [(e.labels, seed) for e in experiments for seed in panel.seeds], splits.provenance)
+    asked = [(e.labels, seed) for e in experiments for seed in panel.seeds]
+    store.check_data(output, asked, splits.provenance, stays)
     earlier = 0.0, 0.0, 0  # seconds, processor time and memory before an interruption
 
     def note() -> dict[str, Any]:
@@ -166,7 +166,7 @@ def train_job(
         record, source = declared[run.experiment]
         size, work = len(run.state["history"]), float(run.state["work"])
         stored.append(Stored(record, run.seed, training, source, size, round(seconds, 3), work))
-    store.merge(output, frame(runs), stored, alone)
+    store.merge(output, frame(runs), stored, stays)
     checkpoint.remove()
 
 

@@ -9,8 +9,9 @@
     missing      nothing
 
 A run is compared by what is stored of it: the declared records with all their numbers, the seed, the digest of the
-code. One that ended at its target, where figures go on, is of that declaration (`to_target`), and `early`. Runs that
-nobody asks for stay in their file and are not read. A file that is damaged has none.
+code. One that ended at its target, where figures go on, is of that declaration (`to_target`), and `early`. Seeds that
+nobody asks for stay in their file and are not read; what is not declared any more goes when the file is written (`stays`).
+A file that is damaged has none.
 """
 
 from __future__ import annotations
@@ -148,6 +149,13 @@ def _standing(job: Job, stamp: tuple[int, int] | bool, replays: Any, precision: 
     return Standing(tuple(_compared(joined, line)), why, bool(stamp))
 
 
+def stays(job: Job, run: Stored) -> bool:
+    """Is a run of the job's results file still declared, with whatever seed? Of a file that other jobs have too,
+    nobody knows."""
+    mine = [e for e in job.experiments if dict(e.labels) == run.labels]
+    return bool(job.file) or any(recorded(run.experiment, as_) for e in mine for as_ in (e, e.to_target))
+
+
 def _join(e: Experiment, seed: int, stored: Stored | None, precision: str | None) -> Joined:
     """A declared run with the stored one of its labels and its seed."""
     if stored is None:
@@ -246,7 +254,24 @@ def _replay_lines(path: Path, content: bytes) -> dict[str, dict[str, str]]:
 
 def add_replay(scale: str, line: Mapping[str, str]) -> None:
     """Put the line of a job into the record, in the place of its older one; what `replay_lines` raises."""
-    found, text = {**replay_lines(scale), line["job"]: line}, io.StringIO()
+    _write_replays(scale, {**replay_lines(scale), line["job"]: line})
+
+
+def drop_replays(scale: str, jobs: Iterable[Job]) -> None:
+    """Take the lines out of the record whose results are not there any more. jobs: all of the scale."""
+    dates = {
+        f"{job.paper}/{job.name}": {run.training["date"] for run in _found(path, _stamp(path))[0]}
+        for job in jobs
+        if (path := Path(job.output)).is_file()
+    }
+    found = replay_lines(scale)
+    kept = {job: line for job, line in found.items() if line["result"] in dates.get(job, ())}
+    if kept != found:
+        _write_replays(scale, kept)
+
+
+def _write_replays(scale: str, found: Mapping[str, Mapping[str, str]]) -> None:
+    text = io.StringIO()
     writer = csv.DictWriter(text, REPLAYED, lineterminator="\n")
     writer.writeheader()
     writer.writerows(found[job] for job in sorted(found))

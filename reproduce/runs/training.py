@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from reproduce import store
 from reproduce.errors import MissingData, UserError, say_once
 from reproduce.files import check_writable, sole, sweep
 from reproduce.runs import plan, results
 from reproduce.settings import settings
+from reproduce.store import Stored
 from reproduce.text import counted, named_seeds
 
 
@@ -62,17 +65,21 @@ def train(job: plan.Job, output: Path | None = None) -> None:
 
     Where the workflow expects the results file, the runs that are due are trained and put into it; if none is, all are.
     With another `output` that file gets all runs, and nothing else. With `to_target` (`settings`) runs that have a
-    target end there; nothing changes before it. UserError if another process trains the same runs.
+    target end there; nothing changes before it. What is no longer declared goes from the file. UserError if another
+    process trains the same runs.
     """
     path = output or Path(job.output)
     check(job, path)
     sweep(settings().store / "checkpoints")
     alone = path.absolute() != Path(job.output).absolute()
+    stays: Callable[[Stored], bool] = (lambda run: False) if alone else partial(results.stays, job)
+    if not alone and (gone := sum(not stays(run) for run in store.found(path)[1])):
+        print(f"{path}: {counted(gone, 'run')} of what is no longer declared will go", file=sys.stderr)
     with own_gpu() if settings().device == "cuda" else nullcontext():
         for part in (not alone and results.parts(job)) or (job,):
             if part is not job:
                 print(f"{path}: {results.standing(job).words}; trains {_runs(part)}, keeps the rest", file=sys.stderr)
-            _train(part, path, alone)
+            _train(part, path, stays)
 
 
 @contextmanager
@@ -101,7 +108,7 @@ def own_gpu() -> Iterator[None]:
         yield
 
 
-def _train(job: plan.Job, path: Path, alone: bool) -> None:
+def _train(job: plan.Job, path: Path, stays: Callable[[Stored], bool]) -> None:
     from reproduce.runs.job import train_job
 
     if settings().to_target:
@@ -109,7 +116,7 @@ def _train(job: plan.Job, path: Path, alone: bool) -> None:
     digest = plan.digest(job, settings().precision)
     place = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}"
     with sole(place, f"{job.scale}/{job.paper}/{job.name}"):
-        train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path, alone)
+        train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path, stays)
 
 
 def _runs(part: plan.Job) -> str:

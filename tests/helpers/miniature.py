@@ -81,11 +81,11 @@ import os
 from reproduce.engine.written import run, write
 from reproduce.declare.experiment import code
 
-def train_job(panel, experiments, scale, paper, job, digest, output, alone=False):
+def train_job(panel, experiments, scale, paper, job, digest, output, stays):
     if "diverge" in job:
         raise ZeroDivisionError("the training fell over")
     training = {"git": "c0ffee", "date": "today", "threads": int(os.environ["REPRODUCE_THREADS"])}
-    write(output, [run(e, seed, code([e]), **training) for e in experiments for seed in panel.seeds], alone)
+    write(output, [run(e, seed, code([e]), **training) for e in experiments for seed in panel.seeds], stays)
 """,
     "reproduce/report/__init__.py": "",
     "reproduce/report/histories.py": """

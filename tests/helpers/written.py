@@ -29,9 +29,15 @@ def rows(runs: Sequence[Stored]) -> pd.DataFrame:
     return pd.DataFrame([{**run.labels, "seed": run.seed, **said} for run in runs])
 
 
-def write(path: Path, runs: Sequence[Stored], alone: bool = True, frame: pd.DataFrame | None = None) -> Path:
+def none(run: Stored) -> bool:
+    return False
+
+
+def write(
+    path: Path, runs: Sequence[Stored], stays: Callable[[Stored], bool] = none, frame: pd.DataFrame | None = None
+) -> Path:
     """A results file with these runs; frame: their rows, in one order."""
-    store.merge(path, rows(runs) if frame is None else frame, runs, alone)
+    store.merge(path, rows(runs) if frame is None else frame, runs, stays)
     return path
 
 
@@ -46,7 +52,7 @@ def histories(path: Path, frame: pd.DataFrame, experiments: Sequence[Experiment]
         of = known.get(tuple(str(value) for value in said.values()), said)
         found.append(replace(run(of, int(mine["seed"].iloc[0]), **training), rows=len(mine)))
         parts.append(mine)
-    return write(path, found, True, pd.concat(parts))
+    return write(path, found, frame=pd.concat(parts))
 
 
 def edit(
@@ -66,7 +72,7 @@ def edit(
         for _, new in pairs
         if new
     ]
-    return write(Path(path), kept, True, pd.concat(parts))
+    return write(Path(path), kept, frame=pd.concat(parts))
 
 
 def runs(path: str | Path) -> tuple[Stored, ...]:
