@@ -28,7 +28,7 @@ from reproduce.declare import closure, experiment
 from reproduce.declare.experiment import PARTS, code
 from reproduce.errors import Stopped, UserError
 from reproduce.papers.dynamic_init.variants import DistilledFedACG, DistilledFedProx, DistilledScaffold
-from reproduce.papers.fedacs.variants import DrawnTwice, FedACSDrawnTwice
+from reproduce.papers.fedacs.variants import DrawnTwice, FedACSByLinks, FedACSDrawnTwice, FedAUByDraws
 from reproduce.papers.fiarse.variants import FirstWindow, SteppedHeteroFL
 from reproduce.play import match as matches
 from reproduce.play import play, shown, summary
@@ -49,7 +49,7 @@ def test_every_class_that_is_an_algorithm_by_itself_has_a_name() -> None:
         stack += stack.pop().__subclasses__()
     own = {c for c in found if c.__module__ in sys.modules and c.__module__.startswith("reproduce.")}
     choices = {DistilledFedProx, DistilledScaffold, DistilledFedACG, DrawnTwice, FedACSDrawnTwice}
-    choices |= {SteppedHeteroFL, FirstWindow}
+    choices |= {SteppedHeteroFL, FirstWindow, FedACSByLinks, FedAUByDraws}
     assert own - {Calibrated, Submodels, Narrower, *choices} == {n.cls for n in NAMES.values()}
     assert set(ORDER) <= set(NAMES)
 

@@ -18,7 +18,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.models.declared import ConvNet
 from reproduce.papers.fedacs import theory
 from reproduce.papers.fedacs.artifacts import FINAL, PLATEAU, ROUNDS, TIME
-from reproduce.papers.fedacs.readings import PASSES, TABLES
+from reproduce.papers.fedacs.readings import TABLES
 from reproduce.papers.fedacs.theory import Floats, Ints
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, label_columns
@@ -222,18 +222,13 @@ def rounds_to_target(histories: Histories) -> pd.DataFrame:
 
 
 def readings(histories: Histories) -> pd.DataFrame:
-    """Rounds to the target and final accuracy as declared and under each reading; `table`: which prints the rounds."""
-    frame = histories.frame
-    if frame.empty:
-        return pd.DataFrame(columns=["table", "reading", *RUN, "metric", "value", "censored"])
-    named = frame["reading"] if "reading" in frame else pd.Series(PASSES, frame.index)
-    parts = []
-    for (system, reading), rows in frame.groupby(["system", named.fillna(PASSES)], sort=False):
+    """Rounds to the target and final accuracy under each reading; `table`: which prints the rounds."""
+    frame, parts = histories.frame, [pd.DataFrame(columns=["reading", *RUN, "metric", "value", "censored"])]
+    for _, rows in frame.groupby(["system", "reading"], sort=False) if len(frame) else ():
         mine = replace(histories, frame=rows)
-        found = pd.concat([rounds_to_target(mine), metrics.measured(FINAL, mine, "fedacs")], ignore_index=True)
-        parts.append(found.assign(table=TABLES[str(system)], reading=str(reading)))
-    cells = pd.concat(parts, ignore_index=True)
-    return cells.assign(censored=cells["censored"].eq(True))
+        parts += [rounds_to_target(mine), metrics.measured(FINAL, mine, "fedacs")]
+    cells = pd.concat(parts[len(parts) > 1 :], ignore_index=True)
+    return cells.assign(table=cells["system"].map(TABLES), censored=cells["censored"].eq(True))
 
 
 def assumptions(histories: Histories) -> pd.DataFrame:

@@ -6,17 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reproduce.algorithms.base import (
-    Env,
-    FedAvg,
-    Floats,
-    Participants,
-    Play,
-    RoundContext,
-    State,
-    WeightedDraws,
-    objective,
-)
+from reproduce.algorithms import base
+from reproduce.algorithms.base import Env, FedAvg, Floats, Participants, Play, RoundContext, State, WeightedDraws
 from reproduce.algorithms.fedacs import FedACS
 from reproduce.algorithms.fedau import FedAU
 from reproduce.engine.requests import Request, Train, Trained
@@ -64,23 +55,23 @@ class DistinctDraws(WeightedDraws):
     """k distinct clients, one after the other from p [N] (default: the members' w); 1 / k each."""
 
     def draw(self, env: Env, now: RoundContext, p: Floats | None = None) -> Participants:
-        p = objective(env, now) if p is None else p
+        p = base.objective(env, now) if p is None else p
         drawn = rng("sampling", env.seed, now.round).choice(env.clients, size=self.k, replace=False, p=p)
         return Participants(np.sort(drawn), np.full(self.k, 1 / self.k))
 
 
 @dataclass(frozen=True)
 class FedACSByLinks(FedACS):
-    """FedACS that draws from p_m ~ w_m / s_m, whatever the clients' work, and divides by the draws that arrived in
-    place of all k: its step is 1 / sum p s times as long as calibrated for."""
+    """p_m ~ w_m / s_m, whatever the clients' work, and the sum divided by the draws that arrived in place of all k: a
+    step 1 / sum p s times as long as it is calibrated for."""
 
     def _needs(self, env: Env, now: RoundContext) -> Floats:
-        needs: Floats = objective(env, now) / now.success  # w_m / s_m [N]
+        needs: Floats = base.objective(env, now) / now.success  # w_m / s_m [N]
         return needs
 
     def step_length(self, env: Env, now: RoundContext) -> float:
-        """sum p s A with p = (w / s) / sum(w / s)."""
-        return float((objective(env, now) * now.norm).sum() / self._needs(env, now).sum())
+        """sum p s A with p = (w / s) / sum (w / s)."""
+        return float((base.objective(env, now) * now.norm).sum() / self._needs(env, now).sum())
 
     def message_weights(self, env: Env, now: RoundContext, cohort: Participants) -> Floats:
         heard = (cohort.weight * now.arrived[cohort.ids]).sum()
@@ -89,9 +80,9 @@ class FedACSByLinks(FedACS):
 
 @dataclass(frozen=True)
 class FedAUByDraws(FedAU):
-    """FedAU summed as CA-FedAvg is in (113): n_m / k for w_m, so that its step is M / k times as long."""
+    """FedAU summed as CA-FedAvg is in (113): n_m / k in place of w_m, a step M / k times as long."""
 
     def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
-        request, w = super().local(env, state, now, cohort), objective(env, now)[cohort.ids]
+        request, w = super().local(env, state, now, cohort), base.objective(env, now)[cohort.ids]
         assert request.weights is not None
         return replace(request, weights=request.weights * env.tensor(cohort.weight / w)[None, :])

@@ -13,7 +13,7 @@ from reproduce.declare.artifact import Last, Reach
 from reproduce.models.graph import Count
 from reproduce.models.model import Model
 from reproduce.papers.fedagrac import theory
-from reproduce.papers.fedagrac.readings import DRAWN, FIRST, OWN, RATES, TEN
+from reproduce.papers.fedagrac.readings import FIRST, OWN, RATES, TEN
 from reproduce.papers.fedagrac.theory import FAST, SLOW, Floats
 from reproduce.problem import Classification
 from reproduce.report import metrics
@@ -81,36 +81,32 @@ def utilisation(histories: Histories) -> pd.DataFrame:
 
 
 def readings(histories: Histories) -> pd.DataFrame:
-    """The cells of Tables 1 and 2 as declared and under each reading, with the printed model of logistic regression."""
-    frame = histories.frame
-    if frame.empty:
-        return pd.DataFrame(columns=["table", "reading", "algorithm", "seed", "metric", "value", "censored"])
-    own, parts = frame.assign(split=frame["split"].fillna(OWN) if "split" in frame else OWN), list[pd.DataFrame]()
-    for split, rows in own.groupby("split", sort=False):
-        race, search = (_labelled(rows[rows["slow_device"].isna() == here]) for here in (True, False))
-        if len(race):
-            found = metrics.measured(Reach(horizon="clock.rounds"), replace(histories, frame=race), "fedagrac")
-            even = race[(race["model"] == "cnn2") & (race["step_async"] == 0) & (race["non_iid"] == 1)]
-            for percent in (60, 72):  # what Table 2 prints after 29 and 100 rounds of nearly even steps
-                early = metrics.first_reaching(even, "accuracy", percent, name=f"rounds_to_{percent}_percent")
-                found = pd.concat([found, early], ignore_index=True)
+    """The cells of Tables 1 and 2 as declared and under each reading, with the printed model of logistic regression;
+    without those that have no number because no utilisation was accepted."""
+    frame, parts = histories.frame, [pd.DataFrame(columns=["table", "reading", "seed", "metric", "value", "algorithm"])]
+    split = frame["split"].fillna(OWN) if "split" in frame else frame["seed"].mask(frame["seed"] > -1, OWN)
+    for (name, search), rows in frame.groupby([split, frame["utilization"].notna()], sort=False) if len(frame) else ():
+        others = [c for c in label_columns(rows) if c == "split" or rows[c].isna().all()]
+        mine = replace(histories, frame=rows.drop(columns=others).infer_objects())
+        if not search:
+            found = _raced(mine)
             for model, rate in RATES.items():
-                if model in set(found["model"]) or split == DRAWN:
-                    one = found[found["model"].isin([model, "cnn2"])].replace({"model": {model: "lr"}})
-                    parts.append(one.assign(table="table1", reading=f"LR at rate {rate}, {split}"))
+                one = found[found["model"].isin([model, "cnn2"])].replace({"model": {model: "lr"}})
+                parts.append(one.assign(table="table1", reading=f"LR at rate {rate}, {name}"))
+            continue
         for how, reading in ((FIRST, metrics.Reading()), (TEN, metrics.Reading(hit=10, tail=10))):
-            if len(search):
-                with metrics.read_as(reading):
-                    found = utilisation(replace(histories, frame=search))
-                parts.append(found.assign(table="table2", reading=f"{how}, {split}"))
-    told = ["utilization", "max_rounds", "point"]
-    return pd.concat(parts, ignore_index=True).drop(columns=told, errors="ignore")
+            with metrics.read_as(reading):
+                parts.append(utilisation(mine).assign(table="table2", reading=f"{how}, {name}"))
+    return pd.concat(parts[len(parts) > 1 :], ignore_index=True).dropna(subset="value")
 
 
-def _labelled(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one table and one split without the labels of others."""
-    others = [c for c in label_columns(rows) if c == "split" or rows[c].isna().all()]
-    return rows.drop(columns=others).infer_objects()
+def _raced(histories: Histories) -> pd.DataFrame:
+    """Table 1, and when the network with equal steps on non-i.i.d. data has what Table 2 prints after 29 and after 100
+    rounds of nearly equal ones."""
+    frame = histories.frame
+    even = frame[(frame["model"] == "cnn2") & (frame["step_async"] == 0) & (frame["non_iid"] == 1)]
+    early = [metrics.first_reaching(even, "accuracy", p, name=f"rounds_to_{p}_percent") for p in (60, 72)]
+    return pd.concat([metrics.measured(Reach(horizon="clock.rounds"), histories, "fedagrac"), *early])
 
 
 def rounds(histories: Histories) -> pd.DataFrame:
