@@ -56,10 +56,11 @@ def _compared(name: str, ours: pd.DataFrame) -> Iterator[pd.DataFrame]:
     told = printed(name)
     groups = {key: rows for key, rows in told.groupby(GROUP) if (name, key[0], key[1], key[3]) not in COPIED}
     for (reading, *key), curves in ours.groupby(["reading", *GROUP]):
-        if (rows := groups.get(tuple(key))) is None:
+        means = curves.pivot_table(index="session", columns="init_scheme", values="value")
+        rows = groups.get(tuple(key))
+        if rows is None or len(means.columns) < len(SCHEMES):  # not printed, or run in part
             continue
         wanted = rows.pivot(index="transition", columns="init_scheme", values="paper")
-        means = curves.pivot_table(index="session", columns="init_scheme", values="value")
         for scheme in SCHEMES:
             at = nearest(wanted, means, (s for s in SCHEMES if s != scheme))
             about = rows[rows["init_scheme"] == scheme].drop(columns="paper")
