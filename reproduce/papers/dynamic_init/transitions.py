@@ -7,7 +7,7 @@ that the other schemes' printed numbers choose: no printed number has a say in w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 
 import pandas as pd
@@ -18,10 +18,9 @@ from reproduce.papers.dynamic_init.settings import SCALES
 from reproduce.report import metrics, tables
 from reproduce.report.histories import Histories
 
-TABLES = ("table8", "table9", "table11")
 THREE = ("first", "second", "third")
-FIRST = 3
-"""The first session before which two models are stored: in the one before, the schemes coincide."""
+TRIPLES = tuple(combinations(range(3, SESSIONS), len(THREE)))
+"""From the first session before which two models are stored: in the one before it, the schemes coincide."""
 GROUP = ["label_distribution", "dataset", "num_clients", "algorithm"]
 COPIED = {("table8", "partial_overlap", "mnist", "fedprox"), ("table8", "two_shard", "mnist", "fedprox")}
 """Row groups whose numbers another one has as well (`COPIED8`), and which are left out."""
@@ -35,36 +34,30 @@ def printed(name: str) -> pd.DataFrame:
     return told if "num_clients" in told else told.assign(num_clients="10")
 
 
-def nearest(wanted: pd.DataFrame, means: pd.DataFrame, schemes: Iterable[str]) -> tuple[int, ...]:
-    """The sessions of the three transitions. wanted: transitions x schemes, means: sessions x schemes."""
-    by, target = list(schemes), wanted.loc[list(THREE)]
-    triples = combinations(sorted(s for s in means.index if s >= FIRST), len(THREE))
-    return min(triples, key=lambda t: float(((means.loc[list(t), by].to_numpy() - target[by].to_numpy()) ** 2).sum()))
-
-
 def readings(histories: Histories) -> pd.DataFrame:
     """Ours beside every printed number, under each reading; `session`, of seed -1, says where it was compared."""
-    sessions = Window("accuracy", 1, 10, {str(s): s for s in range(FIRST, SESSIONS)})
-    ours = metrics.measured(sessions, histories, "dynamic_init").rename(columns={"transition": "session"})
+    window = Window("accuracy", 1, 10, {str(s): s for s in range(TRIPLES[0][0], SESSIONS)})
+    ours = metrics.measured(window, histories, "dynamic_init").rename(columns={"transition": "session"})
     ours = ours.astype({"session": int, "num_clients": str})
     ours["dataset"] = ours["dataset"].replace({SCALES[histories.scale].data["mnist"].name: "mnist"})
-    found = [part for name in TABLES for part in _compared(name, ours)]
+    found = [part for name in ("table8", "table9", "table11") for part in _compared(name, ours)]
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def _compared(name: str, ours: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    told = printed(name)
-    groups = {key: rows for key, rows in told.groupby(GROUP) if (name, key[0], key[1], key[3]) not in COPIED}
+    told = {key: rows for key, rows in printed(name).groupby(GROUP) if (name, key[0], key[1], key[3]) not in COPIED}
     for (reading, *key), curves in ours.groupby(["reading", *GROUP]):
-        if (rows := groups.get(tuple(key))) is None:
-            continue
-        wanted = rows.pivot(index="transition", columns="init_scheme", values="paper")
         means = curves.pivot_table(index="session", columns="init_scheme", values="value")
-        for scheme in SCHEMES:
-            at = nearest(wanted, means, (s for s in SCHEMES if s != scheme))
-            about = rows[rows["init_scheme"] == scheme].drop(columns="paper")
+        rows = told.get(tuple(key))
+        if rows is None or len(means.columns) < len(SCHEMES):  # not printed, or run in part
+            continue
+        wanted = rows.pivot(index="transition", columns="init_scheme", values="paper").loc[list(THREE)]
+        off = {t: ((means.loc[list(t)].to_numpy() - wanted[means.columns].to_numpy()) ** 2).sum(0) for t in TRIPLES}
+        for i, scheme in enumerate(means.columns):
+            at = min(TRIPLES, key=lambda t: float(off[t].sum() - off[t][i]))
             where = pd.DataFrame({"transition": THREE, "session": at})
-            about = about.merge(where, on="transition").assign(table=name, reading=str(reading))
+            about = rows[rows["init_scheme"] == scheme].drop(columns="paper").merge(where, on="transition")
+            about = about.assign(table=name, reading=str(reading))
             values = curves.loc[curves["init_scheme"] == scheme, ["session", "seed", "value"]]
             yield about.merge(values, on="session").drop(columns="session")
             yield about.assign(metric="session", seed=-1, value=about["session"].astype(float)).drop(columns="session")
