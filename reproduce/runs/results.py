@@ -274,7 +274,7 @@ def add_replay(scale: str, line: Mapping[str, str]) -> None:
 def drop_replays(scale: str, jobs: Iterable[Job]) -> None:
     """Take the lines out of the record whose results are not there any more. jobs: all of the scale."""
     dates = {
-        f"{job.paper}/{job.name}": {run.training["date"] for run in _found(path, _stamp(path))[0]}
+        f"{job.paper}/{job.name}": {run.training["date"] for run in _found(path, stamp(path))[0]}
         for job in jobs
         if (path := Path(job.output)).is_file()
     }
