@@ -83,7 +83,7 @@ FOLDERS: list[Row] = [
     ("numbers", lambda: tree(want=PICTURES._replace(y=np.repeat(["2", "9", "10"], 5), test_y=np.repeat(["2", "9",
      "10"], 2))),
      PICTURES._replace(x=np.roll(X, 5, 0), test_x=np.roll(T, 2, 0), y=np.roll(Y, 5), test_y=np.roll(U, 2))),
-    ("fewer classes in test", lambda: tree(want=FEW), FEW),
+    ("fewer classes in test", lambda: tree(want=FEW), FEW._replace(note="the test part has no sample of owl")),
     *((f"{a} and {b}", lambda a=a, b=b: after("photos", tree(), moved("photos/train", "photos/x"), moved("photos/test",
        f"photos/{b}"), moved("photos/x", f"photos/{a}")), "photos.* call the? ?parts|call them train and test")
       for a, b in (("Train", "Test"), ("training", "testing"), ("train", "Test"), ("train_images", "test_images"),
