@@ -181,7 +181,7 @@ def summary() -> str:
         said = [f"{name}: {inside(a)}" + f"; read otherwise {inside(b)}" * moved(b) for name, a, b in there]
         link, run = f"[{about(paper).name}](docs/papers/{paper}.md)", f"{found['gap'].notna().sum()} of {len(found):,}"
         rows.append([link, run, "<br>".join(said) or "–", readings.register(paper)["short"]])
-    return markdown(("paper", "were run", "printed numbers inside", "where they come from"), rows)
+    return markdown(("paper", "compared", "printed numbers inside", "where they come from"), rows)
 
 
 def figure() -> Figure:
