@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N] [--seed N]`: measures the engine, prints Markdown tables.
 
 Without a name everything but `fig4`, `choice`, `modules`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`,
-`peers`, `schedules`, `events`, `roberta`, `play`, `rules`, `asked`, `windows` and `faults`.
+`peers`, `schedules`, `events`, `roberta`, `play`, `rules`, `asked`, `windows`, `readings` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -28,6 +28,7 @@ events      training by replay of a schedule against job by job; models kept to 
 rules       how often verdicts err: normal noise, our own residuals, skewed noise, runs that collapse
 asked       writes docs/papers/asked.md: claims whose check was changed, with both verdicts (needs the history)
 windows     writes results/SCALE/windows.json: the verdicts by other numbers of last evaluations
+readings    how near the readings come to the printed numbers, and findings from print alone: `readings [PAPER ...]`
 roberta     what masks cost, and what a 1/64 client saves, of a small RoBERTa and of residual networks
 peers       W1 and W2 in other simulators and in JAX (BENCHMARK_PEERS = their Python interpreter)
 """
@@ -38,7 +39,7 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy
 import torch
@@ -63,6 +64,7 @@ from reproduce.engine.host import machine
 from reproduce.engine.kernels import library
 from reproduce.engine.strategies import macs
 from reproduce.errors import UserError
+from reproduce.papers import PAPERS
 
 THREADS = 2
 
@@ -130,6 +132,14 @@ def windows() -> None:
     judgements.windows()
 
 
+def readings(papers: Sequence[str]) -> None:
+    """What the pages of papers say of their printed numbers."""
+    from reproduce.pages import agreement
+
+    for paper in papers or PAPERS:
+        print(f"### {paper}\n\n{agreement.section(paper)}\n", flush=True)
+
+
 COMMANDS: dict[str, Callable[..., object]] = {
     "works": works,
     "seeds": cohorts.seeds,
@@ -156,6 +166,7 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "rules": rules,
     "asked": asked,
     "windows": windows,
+    "readings": readings,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
 
@@ -189,7 +200,8 @@ def main(arguments: list[str]) -> int:
     if args.help:
         print(__doc__)
         return 0
-    unknown = [n for n in args.names if n not in COMMANDS]
+    papers = [n for n in args.names if n in PAPERS and "readings" in args.names]
+    unknown = [n for n in args.names if n not in (*COMMANDS, *papers)]
     if unknown:
         print(f"error: unknown benchmark '{unknown[0]}'; known: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
@@ -203,9 +215,10 @@ def main(arguments: list[str]) -> int:
     versions = f"Python {platform.python_version()}, torch {torch.__version__}, numpy {numpy.__version__}"
     print(f"Machine: {machine()['processor']}, {os.cpu_count()} cores, load {load:.1f}; {versions}")
     print(f"Compiled code: {', '.join(library.how().values())}")
-    for name in args.names or DEFAULT:
+    more: dict[str, list[object]] = {"faults": [args.kills, args.seed], "readings": [papers]}
+    for name in (n for n in args.names or DEFAULT if n not in papers):
         print(f"\n## {name}\n\n{(COMMANDS[name].__doc__ or '').splitlines()[0]}\n", flush=True)
-        COMMANDS[name](*([args.kills, args.seed] if name == "faults" else []))
+        COMMANDS[name](*more.get(name, []))
     return 0
 
 

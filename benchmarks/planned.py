@@ -6,27 +6,36 @@ import csv
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reproduce.engine.host import machine
-from reproduce.runs import costs, plan, rates, results
+from reproduce.runs import ends, plan, rates, results
 from reproduce.runs.rates import Kind, estimate
+from reproduce.runs.results import Joined
 
 LEAST = 30.0
 """Seconds of a job from which on its estimate is judged: shorter ones are mostly the start of a process."""
+FACTOR = 1.5
+FIXED, TOLD, LOOSE = "", "to a target", "to a target, of runs like which there are none"
 GONE = "siblings"
 """A strategy of older code: what it took says nothing of today's."""
 
 
 class Ran(NamedTuple):
-    """A run. work: FLOPs (of quadratics rounds) that are declared; of one that `ends` at a target, that it computed."""
+    """A run. whole: FLOPs (of quadratics rounds) that are declared; work: those that it computed, fewer where it
+    ended at a target."""
 
-    job: str
+    job: tuple[str, str, str]
     processor: str
     kind: Kind
     seconds: float
     work: float
-    ends: bool
+    whole: float
+    joined: Joined
+
+    @property
+    def ends(self) -> bool:
+        return ends.early(self.joined.experiment)
 
 
 def planned() -> None:
@@ -37,36 +46,67 @@ def planned() -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow((*Kind._fields, "rate"))
         writer.writerows((*kind, f"{rate:.3g}") for kind, rate in sorted(table(ran).items()))
-    by_model: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for job in dict.fromkeys(r.job for r in ran):
-        mine = [r for r in ran if r.job == job]
-        others = table([r for r in ran if r.job != job])
+    groups: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    jobs: dict[tuple[str, str, str], list[Ran]] = defaultdict(list)
+    for r in ran:
+        jobs[r.job].append(r)
+    for job, mine in jobs.items():
         measured = sum(r.seconds for r in mine)
-        if measured >= LEAST and not any(r.ends for r in mine):
-            expected = sum(r.work * rates.rate(r.kind, others) for r in mine)
-            for model in (mine[0].kind.model, "all"):
-                by_model[model].append((measured, expected))
-    print(f"Jobs of {LEAST:.0f} s and more that do not end at a target, each by the rates of the others.\n")
-    print("| network | jobs | hours | measured / estimated | a quarter below | a quarter above | of all hours |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for model, pairs in sorted(by_model.items()):
+        if measured >= LEAST:
+            others = [r for r in ran if r.job != job]
+            expected, bound, kind = estimated(mine, others)
+            names = (mine[0].kind.model, "all") if kind == FIXED else (kind, "all")
+            for name in names:
+                groups[name].append((measured, expected))
+            if kind == TOLD:
+                groups[f"{kind}: their bounds"].append((measured, bound))
+    print(f"Jobs of {LEAST:.0f} s and more, each by the rates of the others and by where runs of the others ended.\n")
+    head = (
+        "network",
+        "jobs",
+        "hours",
+        f"within {FACTOR}",
+        "measured / estimated",
+        "a quarter below",
+        "above",
+        "of hours",
+    )
+    print(f"| {' | '.join(head)} |\n|{' --- |' * len(head)}")
+    for name, pairs in sorted(groups.items()):
         low, middle, high = quartiles([m / e for m, e in pairs])
         hours, expected = sum(m for m, _ in pairs) / 3600, sum(e for _, e in pairs) / 3600
-        ratios = f"{middle:.2f} | {low:.2f} | {high:.2f} | {hours / expected:.2f}"
-        print(f"| {model} | {len(pairs)} | {hours:.2f} | {ratios} |")
+        near = sum(1 / FACTOR <= m / e <= FACTOR for m, e in pairs) / len(pairs)
+        ratios = f"{near:.0%} | {middle:.2f} | {low:.2f} | {high:.2f} | {hours / expected:.2f}"
+        print(f"| {name} | {len(pairs)} | {hours:.2f} | {ratios} |")
+
+
+def estimated(mine: Sequence[Ran], others: Sequence[Ran]) -> tuple[float, float, str]:
+    """Seconds of a job by other jobs, those if no run ends early, and whether runs of others say where its own end."""
+    scale, paper, _ = mine[0].job
+    known = ends.of(r.joined for r in others if r.ends and r.job[:2] == (scale, paper))
+    by, went = table(others), dict[Any, float | None]()
+    expected = bound = 0.0
+    for r in mine:
+        e = r.joined.experiment.to_target if r.joined.early else r.joined.experiment
+        if e not in went:
+            went[e] = ends.share(e, known) if r.ends else 1.0
+        seconds, share = r.whole * rates.rate(r.kind, by), went[e]
+        bound += seconds
+        expected += seconds * (1.0 if share is None else share)
+    return expected, bound, FIXED if not any(r.ends for r in mine) else LOOSE if None in went.values() else TOLD
 
 
 def committed(scale: str) -> Iterator[Ran]:
     """What the committed runs of a scale took."""
     for job in plan.jobs(scale):
-        for e, run, ended in ((r.experiment, r.stored, r.early) for r in results.standing(job).runs):
+        for joined in results.standing(job).runs:
+            e, run = joined.experiment, joined.stored
             if not (run and run.seconds and "machine" in run.training) or GONE in run.training.get("strategies", ()):
                 continue
-            declared, ends = estimate(e, (0,)).samples, ended or costs.at_most(job)
-            share = (run.samples or 0) / declared if declared and ends else 1.0
-            if work := share * rates.work(e):
-                name, processor = f"{scale} {job.paper} {job.name}", run.training["machine"]["processor"]
-                yield Ran(name, processor, rates.kind(e), run.seconds, work, ends)
+            declared, whole = estimate(e, (0,)).samples, rates.work(e)
+            share = (run.samples or 0) / declared if declared and ends.early(e) else 1.0
+            processor = run.training["machine"]["processor"]
+            yield Ran((scale, job.paper, job.name), processor, rates.kind(e), run.seconds, share * whole, whole, joined)
 
 
 def on_this_processor(ran: Sequence[Ran]) -> Iterator[Ran]:
@@ -85,7 +125,8 @@ def table(ran: Iterable[Ran]) -> dict[Kind, float]:
     """Seconds per FLOP of each kind; by runs that do not end at a target, if there are any."""
     kinds: dict[Kind, list[Ran]] = defaultdict(list)
     for r in ran:
-        kinds[r.kind].append(r)
+        if r.work:  # runs of before it was recorded have none
+            kinds[r.kind].append(r)
     whole = {kind: [r for r in mine if not r.ends] or mine for kind, mine in kinds.items()}
     return {kind: sum(r.seconds for r in mine) / sum(r.work for r in mine) for kind, mine in whole.items()}
 

@@ -212,9 +212,10 @@ def plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[
 
 def pages(app: Any, exception: Exception | None) -> None:
     """Write the report pages into the site, with every file that they link to. ExtensionError for a dead link."""
+    from sphinx.errors import ExtensionError
+
     from reproduce.pages.page import page
     from reproduce.verdicts.scoreboard import scoreboard
-    from sphinx.errors import ExtensionError
 
     site = Path(app.outdir)
     scales = [s for s in app.config.scales.split(",") if s and not exception]

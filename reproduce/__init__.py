@@ -26,9 +26,11 @@ def train(
     """
     from dataclasses import replace
 
+    from reproduce.declare.apart import settings_kept
     from reproduce.runs.job import begin, finish, frame
     from reproduce.settings import settings
 
     here = settings()
     asked = list(experiments) if isinstance(experiments, Sequence) else [experiments]
-    return frame(finish(begin(asked, seeds, here if threads is None else replace(here, threads=threads))))
+    with settings_kept():
+        return frame(finish(begin(asked, seeds, here if threads is None else replace(here, threads=threads))))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from reproduce import __version__
 from reproduce.cli import data, list_, partition, plan, play, render, replay, report, train, verify
-from reproduce.errors import Stopped, UserError
+from reproduce.errors import Stopped, UserError, unknown
 
 COMMANDS = (list_, data, plan, partition, train, render, play, verify, report, replay)
 
@@ -22,13 +23,18 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message}; `{self.prog} -h` shows what there is")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise unknown("/".join(action.option_strings) or action.dest, value, action.choices)
+
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; a command module gives NAME, its docstring, `arguments(parser)` and `run(args)`."""
     top = Parser(
         prog="reproduce",
         description="Reproduce the tables and figures of five federated-learning papers.",
-        epilog="The whole workflow is `snakemake --cores N`; `reproduce COMMAND -h` has more.",
+        epilog="`snakemake --cores N` makes what is affordable of everything, and says first what the rest costs; "
+        "`reproduce COMMAND -h` has more.",
     )
     top.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
     top.add_argument("--version", action="version", version=f"reproduce {__version__}")
@@ -50,8 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     2: an error that the user can mend. 1: an error of the program (`--debug` shows its traceback). 128 + n: stopped by
     signal n.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed (`2>&-`): print would write to the other, a file take its number
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # signs that a terminal does not have are spelled out
     words = list(sys.argv[1:] if argv is None else argv)
     if not words:
@@ -74,6 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe left early (`... | head`)
         _leave_stdout()
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            return _failed(NO_MEMORY, 2)
         if error.filename is None:  # what could not be written is the output itself (`... > /dev/full`)
             _leave_stdout()
         return _failed(f"error: {error.filename or 'the output'}: {error.strerror or error}", 2)
@@ -81,7 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(NO_MEMORY, 2)
     except Exception as error:  # the last resort: nobody can act on a traceback
         said = " ".join(str(error).split())
-        if "not enough memory" in said or "out of memory" in said:  # torch's words for it, on a processor and on a GPU
+        if any(
+            word in said for word in ("enough memory", "out of memory", "allocate memory", "bad_alloc")
+        ):  # torch's, CUDA's, C++'s
             return _failed(NO_MEMORY, 2)
         return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
     return 0

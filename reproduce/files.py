@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from reproduce.errors import UserError
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL = (errno.ENOSPC, errno.EDQUOT)
 STALE = 3600.0
 """Seconds after which a temporary file is nobody's any more."""
 
@@ -73,6 +73,8 @@ def write_text(path: Path, text: str) -> Path:
 
 def unwritable(path: Path, error: OSError | ValueError) -> UserError:
     """The error for a file that cannot be written; a ValueError is one about its name."""
+    if getattr(error, "errno", None) == errno.EFBIG:
+        return UserError(f"cannot write {path}: files may not be that large here (`ulimit -f`); what was there is kept")
     if getattr(error, "errno", None) in FULL:
         return UserError(
             f"no space left to write {path}: free some space and start again; what was finished before is kept"

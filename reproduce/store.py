@@ -46,7 +46,7 @@ class Stored:
 
     training: what is said of the training that it was part of (commit, date, machine, ...). code: digest of the source
     that gave its numbers. rows: how many it has, from row `start` on. seconds: of the processor, that it took; samples:
-    that it was trained on; both None where nothing says so.
+    that it was trained on; both None where nothing says so. last: the round of its last row.
     """
 
     experiment: Mapping[str, Any]
@@ -57,6 +57,7 @@ class Stored:
     seconds: float | None = None
     samples: float | None = None
     start: int = 0
+    last: int = 0
 
     @property
     def labels(self) -> Mapping[str, Label]:
@@ -95,7 +96,8 @@ def result(path: Path) -> tuple[pa.Table, tuple[Stored, ...]]:
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         # A process killed while copying, or a full disk, leaves half a file; nothing in it can be trusted.
         raise Unusable(BROKEN) from error
-    return table, _runs(note)
+    ends, runs = table["round"], _runs(note)
+    return table, tuple(replace(run, last=ends[run.start + run.rows - 1].as_py()) for run in runs)
 
 
 def _runs(note: Mapping[str, Any]) -> tuple[Stored, ...]:

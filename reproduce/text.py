@@ -41,6 +41,11 @@ def markdown(header: Sequence[str], rows: Iterable[Iterable[object]], sides: str
     return "\n".join([first, f"|{'|'.join(rule)}|", *rest])
 
 
+def spelled(path: object) -> str:
+    """The name of a file as text; of one that is not in UTF-8 the odd bytes are spelled out."""
+    return os.fsencode(str(path)).decode(errors="backslashreplace")
+
+
 def paint(text: str, colour: str) -> str:
     """`text` in a colour of `COLOURS`, where the output is a terminal that has colours and nobody set NO_COLOR."""
     plain = not sys.stdout.isatty() or os.environ.get("TERM") == "dumb" or "NO_COLOR" in os.environ
@@ -75,7 +80,7 @@ def named_seeds(numbers: Iterable[int]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Two units at most: 45 s, 12 min, 3 h 20 min, 5 d 4 h."""
+    """Two units at most: 45 s, 12 min, 3 h 20 min, 5 d 4 h, 1.5 years."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -84,4 +89,4 @@ def duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours < 24:
         return f"{hours} h {minutes} min"
-    return f"{hours // 24} d {hours % 24} h"
+    return f"{hours // 24} d {hours % 24} h" if hours < 366 * 24 else f"{hours / (365.25 * 24):.1f} years"

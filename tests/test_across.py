@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
+from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 from scipy import stats
 
 from reproduce.__main__ import main
 from reproduce.declare import closure
 from reproduce.pages import documents, quotes
 from reproduce.pages.quotes import Cells, outcome, outcomes
-from reproduce.play import across, play, summary
+from reproduce.play import across, play, shown, summary
 from reproduce.play.across import Matrix, apart, gained
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import Match
@@ -52,6 +57,19 @@ MIXED = {
     ("b", "fedavg"): BASE, ("b", "fedprox"): BASE + 1e-13, ("b", "fednova"): BASE - 1 + NOISE, ("b", "moon"): BASE + 3,
     ("b", "fedacs"): "refused: FedACS needs all", ("b", "fedbuff"): "refused: Asynchronous has no rounds",
 }  # fmt: skip
+
+
+def test_names_are_no_markdown() -> None:
+    """A benchmark is called as the folder of a user's data, an algorithm as its options."""
+    names = ["<i>a</i> *b* | [c](d) _e_", "# f `g` $h$"]
+    each = [SimpleNamespace(name=n, scale="smoke", metric=("accuracy", "%"), reference="fedavg", declared=n,
+                            substitute=n, by_client=False) for n in names]  # fmt: skip
+    match: Any = SimpleNamespace(benchmarks=each, seeds=(0, 1, 2, 3, 4), tune=False, entries=[], twins=lambda: [])
+    frame = runs({(n, algorithm): BASE for n in names for algorithm in ("fedavg", *names)})
+    shown_ = MarkdownIt().enable("table").render(shown.markdown(match, frame))
+    text = unescape(re.sub("<[^>]*>", "", shown_))
+    for name in names:
+        assert text.count(name) == 8, "two titles, two declarations, four cells"
 
 
 def test_the_table_ranks_what_was_trained_and_says_why_the_rest_is_not_there() -> None:

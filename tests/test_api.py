@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -52,3 +56,62 @@ def test_importing_it_is_light_and_other_names_are_unknown() -> None:
     assert run.stdout.strip() == ""
     with pytest.raises(AttributeError, match="no attribute 'trian'"):
         reproduce.trian  # noqa: B018
+
+
+UNLISTED = ("fp32_precision", "allow_tf32", *(f"allow_{kind}_reduced_precision_reduction" for kind in ("bf16", "fp16")))
+"""Settings that torch looks up by name alone."""
+
+
+def torch_settings() -> dict[str, Any]:
+    """All that torch says of itself: plain values below `torch.backends`, and what functions without arguments give."""
+    import torch
+
+    found: dict[str, Any] = {}
+
+    def look(place: Any, name: str, depth: int) -> None:
+        for key in {*dir(place), *dir(type(place)), *UNLISTED}:
+            with contextlib.suppress(Exception):  # of devices that are not there
+                value = None if key.startswith("_") else getattr(place, key)
+                if isinstance(value, bool | int | float | str):
+                    found[f"{name}.{key}"] = value
+                elif depth and "torch.backends" in f"{type(value).__module__} {getattr(value, '__name__', '')}":
+                    look(value, f"{name}.{key}", depth - 1)
+
+    look(torch.backends, "backends", 3)
+    for place in (torch, torch._C):
+        for key in dir(place):
+            if re.match("_?(get|is|are)_", key) and "_map" not in key:
+                with contextlib.suppress(Exception):
+                    found[f"{place.__name__}.{key}()"] = repr(getattr(place, key)())
+    cublas = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    return found | {"rng": torch.get_rng_state().tolist(), "numpy": np.geterr(), "cublas": cublas}
+
+
+def trained_and_played() -> None:
+    """What a process of a user's own does: its settings are afterwards as they were, and the second time is as the
+    first."""
+    import torch
+
+    from reproduce.play import play
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(2)
+    job, before = plan.job("smoke", "fedagrac", "fig3-lr-equal"), torch_settings()
+    assert {"backends.mkldnn.matmul.fp32_precision", "backends.cudnn.deterministic", "torch.get_num_threads()"} <= {
+        *before
+    }
+    first = reproduce.train(job.experiments[0])
+    assert torch_settings() == before
+    pd.testing.assert_frame_equal(first, reproduce.train(job.experiments[0]), check_exact=True)
+    play("fedprox(mu=0.5)", on="fedagrac-steps", scale="smoke", seeds=(0,))
+    assert torch_settings() == before
+
+
+def test_train_and_play_leave_the_settings_of_the_caller(tmp_path: Path) -> None:
+    code = "import test_api\ntest_api.trained_and_played()"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *map(ROOT.joinpath, ("tests", "tests/helpers"))))),
+    }
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import re
@@ -9,12 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import miniature
 import pytest
 from miniature import reproduce
 
 from reproduce.__main__ import COMMANDS, main
+from reproduce.cli import list_
 from reproduce.text import duration, paint, print_table, short
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
@@ -115,6 +118,34 @@ def test_a_bug_in_training_is_one_line_and_a_traceback_on_demand(project: Path) 
     assert "Traceback" in reproduce(project, "--debug", "train", "--scale", "smoke", "fiarse", "diverge").stderr
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        *map(
+            RuntimeError,
+            ("std::bad_alloc", "DefaultCPUAllocator: can't allocate memory: you tried", "CUDA out of memory"),
+        ),
+    ],
+)
+def test_lack_of_memory_is_said_in_one_line(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As Python, the operating system, C++ and torch say it (`ulimit -v`)."""
+    monkeypatch.setattr(list_, "run", Mock(side_effect=error))
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err.startswith("error: there is not enough memory for this")
+
+
+def test_it_trains_without_a_place_for_errors(tmp_path: Path) -> None:
+    """`2>&-`: of Python's streams, one is then None."""
+    job = [sys.executable, "-m", "reproduce", "train", "--scale", "smoke", "fedacs", "toy2d-comm-only"]
+    run = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *job], cwd=tmp_path, capture_output=True, check=False)
+    assert (run.returncode, run.stdout) == (0, b"")
+    assert [*tmp_path.glob("results/smoke/fedacs/*.parquet")]
+
+
 def test_reproduce_alone_shows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     shown = re.findall(r"^    (\w+)(?: |$)", capsys.readouterr().out, flags=re.M)
@@ -122,6 +153,25 @@ def test_reproduce_alone_shows_every_command(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         main(["plan", "-h"])
     assert capsys.readouterr().out.startswith("usage: reproduce plan [-h]")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["rendr", "fedacs/fig2"], "unknown command 'rendr'; did you mean render"),
+        (["verify", "--only", "hold"], "unknown --only 'hold'; did you mean holds"),
+    ],
+)
+def test_a_word_that_is_not_known_has_the_nearest_beside_it(words: list[str], says: str, capsys: Any) -> None:
+    assert main(words) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_verify_says_in_a_line_that_there_is_no_claim(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: [claim("fedacs/a", "holds")])
+    for words, said in ((["fiarse"], "about fiarse is declared"), (["--only", "fails"], "has the verdict 'fails'")):
+        assert main(["verify", *words]) == 0
+        assert capsys.readouterr().out == f"no claim {said}\n"
 
 
 def test_a_reader_that_leaves_early_is_no_error(project: Path) -> None:
@@ -189,18 +239,17 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
 
     lines = printed()
     heads = [line for line in lines if re.match(r"\S.*: \d+$", line)]
-    assert heads == ["fails: 1", "holds: 1", "not run: 2", "not asked: 1"]
+    assert heads == ["fails: 1", "holds: 1", "not run: 3"]
     assert max(map(len, lines)) <= 80
     head, *rows = (line.split() for line in lines[:5])
     assert head == ["VERDICT", "fedacs", "fiarse", "ALL"]
-    assert rows == [["fails", "1", "1"], ["holds", "1", "1"], ["not", "run", "1", "1", "2"], ["all", "3", "1", "4"]]
+    assert rows == [["fails", "1", "1"], ["holds", "1", "1"], ["not", "run", "1", "2", "3"], ["all", "3", "2", "5"]]
     assert "  fedacs/a  S." in lines
     text = " ".join(" ".join(lines).split())
     assert "required" not in text
     assert "fedacs/b" not in text
-    assert "1 no cells yet, 1 no rows with n = 3" in text
+    assert "1 no cells yet, 1 no rows with n = 3, 1 it names a network" in text
     assert "1 checks, true or false whatever is trained: 1 fails fails: fiarse/f (ours)" in text
-    assert "not asked: 1 1: it names a network" in text
     full = " ".join(" ".join(printed("--only", "holds")).split())
     assert "lead 2 points (1 to 3), 3 seeds; required: at least 1.5 points" in full
     assert "FedACS ahead of FedAvg" in full
@@ -221,7 +270,15 @@ def test_short(number: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (59, "59 s"), (90, "2 min"), (3599, "1 h 0 min"), (5400, "1 h 30 min"), (90000, "1 d 1 h")],
+    [
+        (0, "0 s"),
+        (59, "59 s"),
+        (90, "2 min"),
+        (3599, "1 h 0 min"),
+        (5400, "1 h 30 min"),
+        (90000, "1 d 1 h"),
+        (60 * 31_557_600, "60.0 years"),
+    ],
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text

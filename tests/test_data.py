@@ -161,9 +161,15 @@ def said(change: Callable[[list[object]], object]) -> Callable[[Path], object]:
     return damage
 
 
+def flipped(array: Path) -> None:
+    content = array.read_bytes()
+    array.write_bytes(content[:-60] + bytes(255 - b for b in content[-60:]))
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "a short array": lambda folder: (folder / "train_x.npy").write_bytes((folder / "train_x.npy").read_bytes()[:-1]),
     "a lost array": lambda folder: (folder / "test_y.npy").unlink(),
+    "60 other bytes": lambda folder: flipped(folder / "train_x.npy"),
     "half a stamp": lambda folder: (folder / store.STAMP).write_text((folder / store.STAMP).read_text()[:-3]),
     "no stamp": lambda folder: (folder / store.STAMP).unlink(),
     "an old format": said(lambda content: content.__setitem__(0, store.FORMAT - 1)),
@@ -173,7 +179,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_copy_that_is_not_whole_or_of_other_files_is_made_again(
-    place: Settings, mnist: dict[str, np.ndarray], damage: str
+    place: Settings, mnist: dict[str, np.ndarray], damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = load("mnist", place)
     (folder,) = copies(place)
@@ -182,6 +188,8 @@ def test_a_copy_that_is_not_whole_or_of_other_files_is_made_again(
     assert available("mnist", place).state == "present"
     data = load("mnist", place)
     assert (data.sha256, data.note) == (whole.sha256, "")
+    said = f"the decoded copy {folder} is damaged: it is made anew"
+    assert (said in capsys.readouterr().err) == (not damage.endswith(("no stamp", "old format", "other files")))
     for key, value in mnist.items():
         assert np.array_equal(getattr(data, key).reshape(value.shape), value)
     assert copies(place) == [folder]
@@ -203,7 +211,7 @@ def test_an_array_that_does_not_fit_has_an_error_number(place: Settings, mnist: 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
-        with pytest.raises(UserError, match=f"no space left.*{place.store}.* REPRODUCE_STORE"):
+        with pytest.raises(UserError, match=f"{place.store}.*`ulimit -f`.* REPRODUCE_STORE"):
             load("mnist", place)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

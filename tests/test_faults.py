@@ -13,15 +13,15 @@ from benchmarks.faults import COLUMNS, KINDS
 ROOT = Path(__file__).parent.parent
 RUN = "from benchmarks.faults import faults\nfaults({kills}, moments=False)"
 BENT = """
-from reproduce.engine import checkpoint
-real = checkpoint.load
-def bent(path, device="cpu"):
-    found = real(path, device)
-    for state in found["states"]:
-        if "x" in state:
-            state["x"] *= 1.0001
+from reproduce.engine.checkpoint import Checkpoint
+real = Checkpoint.restore
+def bent(checkpoint):
+    found = real(checkpoint)
+    for run in checkpoint.runs:
+        if "x" in run.state:
+            run.state["x"] *= 1.0001
     return found
-checkpoint.load = bent
+Checkpoint.restore = bent
 """
 IN_PLACE = """
 from reproduce import files

@@ -36,7 +36,7 @@ def test_the_instructions_of_this_machine_are_those_that_it_may_use(monkeypatch:
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """No library built yet; the folder where they will be."""
     library._loaded.cache_clear()
-    monkeypatch.setattr(library, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(library, "_folders", lambda: [tmp_path])
     monkeypatch.setattr(library, "SOURCES", (library.HERE / "softmax.c",))  # the smallest: it is built often here
     return tmp_path
 
@@ -114,6 +114,9 @@ def test_a_compiler_that_hangs_is_left(fresh: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CC", str(script(fresh / "slow", '[ "$1" = --version ] || exec sleep 60')))
     with pytest.raises(UserError, match="no answer within"):
         library.library(torch.float32)
+    monkeypatch.setenv("CC", str(script(fresh / "mute", "exec sleep 60")))
+    with pytest.raises(UserError, match="no answer within"):
+        library.library(torch.float32)
 
 
 def test_a_compiler_that_is_not_there_is_said(
@@ -141,7 +144,7 @@ def test_a_machine_without_compiler_is_said(
 def test_builders_at_once_leave_one_whole_library(fresh: Path) -> None:
     code = (
         "import sys, torch; from pathlib import Path; from reproduce.engine.kernels import library;"
-        "library._folder = lambda: Path(sys.argv[1]); library.SOURCES = (library.HERE / 'softmax.c',);"
+        "library._folders = lambda: [Path(sys.argv[1])]; library.SOURCES = (library.HERE / 'softmax.c',);"
         "assert library.library(torch.float32) is not None"
     )
     runs = [subprocess.Popen([sys.executable, "-c", code, str(fresh)], stderr=subprocess.DEVNULL) for _ in range(3)]
@@ -151,25 +154,72 @@ def test_builders_at_once_leave_one_whole_library(fresh: Path) -> None:
 
 
 @needs_compiler
-def test_a_folder_that_takes_nothing_ends_in_one_line(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "_folder", lambda: Path("/proc/nothing"))
-    with pytest.raises(UserError, match=r"made no kernels.*CC=none"):
-        library.library(torch.float32)
+def test_where_no_folder_takes_a_library_it_is_loaded_from_a_private_one(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "_folders", lambda: [Path("/proc/nothing")])
+    assert library.library(torch.float32).softmax_runs
+    assert not built(fresh)
+
+
+def test_without_any_folder_other_strategies_take_over_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nowhere() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(library, "_folders", lambda: [])
+    monkeypatch.setattr("tempfile.gettempdir", nowhere)
+    monkeypatch.setattr("shutil.which", lambda program: f"/bin/{program}")
+    library._compiler.cache_clear()
+    try:
+        assert not library.available(torch.float32)
+    finally:
+        library._compiler.cache_clear()
+    assert (
+        "no folder takes compiled code; other strategies take over (slower; REPRODUCE_STORE" in capsys.readouterr().err
+    )
 
 
 def test_a_folder_that_others_may_write_to_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Whatever lies there is executed."""
+    """Whatever lies there is executed. No home is asked for."""
     monkeypatch.setattr(library, "HERE", tmp_path)
-    assert library._folder() == tmp_path / "__pycache__"
-    (tmp_path / "__pycache__").chmod(0o777)
-    with pytest.raises(OSError, match="others may write"):
-        library._folder()
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert library._folder() == tmp_path / "reproduce"
+    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("HOME", "/proc/nothing")
+    beside, kept = tmp_path / "__pycache__", tmp_path / "store/kernels"
+    assert [*library._folders()] == [beside, kept]
+    beside.chmod(0o777)
+    assert [*library._folders()] == [kept]
+    kept.rmdir()
+    kept.touch()
+    assert [*library._folders()] == []
+    beside.chmod(0o755)
+    kept.unlink()
     monkeypatch.setattr(os, "getuid", lambda: 4711)
-    with pytest.raises(OSError, match="others may write"):
-        library._folder()
+    assert [*library._folders()] == [beside], "which is whose the package is"
+
+
+DAMAGE = {
+    "a bit": lambda c: c[:-9] + bytes([c[-9] ^ 1]) + c[-8:],
+    "cut": lambda c: c[: len(c) // 2],
+    "empty": lambda c: b"",
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_library_is_built_anew(fresh: Path, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would give other numbers, or end the process."""
+    library.library(torch.float32)
+    (file,) = built(fresh)
+    whole = file.read_bytes()
+    file.unlink()  # a loaded one is not written into
+    file.write_bytes(DAMAGE[damage](whole))
+    library._loaded.cache_clear()
+    capsys.readouterr()
+    library.library(torch.float32)
+    assert f"{file} is damaged: it is built anew" in capsys.readouterr().err
+    assert [f.read_bytes() for f in built(fresh)] == [whole]
 
 
 @needs_compiler

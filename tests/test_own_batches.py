@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from runs import run
 
 from reproduce.algorithms.base import FedAvg
@@ -55,9 +57,21 @@ def first(mine: Indices, steps: int, size: int) -> Indices:
     return np.resize(mine, (steps, size))
 
 
-def trained(batches: Any) -> Any:
-    problem = Classification("digits", Softmax(64, 10), IID(), 4, batches, train_samples=100)
+def trained(batches: Any, samples: int = 100) -> Any:
+    problem = Classification("digits", Softmax(64, 10), IID(), 4, batches, train_samples=samples)
     return run([Experiment({}, problem, System(work=Steps(3)), FedAvg(0.1), Rounds(2))])[0].state
+
+
+@pytest.mark.parametrize("cls", [Shuffled, Walk, Cyclic, Fixed])
+def test_a_batch_that_nobody_fills_takes_the_memory_of_its_samples(cls: Any) -> None:
+    """Clients of 26 and of 25 samples, in one chunk."""
+    filled = trained(cls(26), 102)
+    tracemalloc.start()
+    declared = trained(cls(10**6), 102)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert torch.equal(declared["x"], filled["x"])
+    assert most < 2**22, "a row of a million indices alone is twice that"
 
 
 def test_plans_of_a_users_own_are_followed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import own_habits
@@ -137,6 +139,16 @@ def test_processes_end_with_what_waits_for_them(capfd: pytest.CaptureFixture[str
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def beside_a_worker() -> tuple[Any, bool]:
+    return forked([lambda tell: os.getppid()]) == [os.getpid()], multiprocessing.current_process().daemon
+
+
+def test_a_worker_of_a_pool_may_run_own_code() -> None:
+    """It is daemonic, and stays so; multiprocessing allows such a process no children."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(beside_a_worker).get(60) == (True, True)
 
 
 def test_a_child_is_not_held_up_by_threads_that_its_parent_has_used() -> None:

@@ -150,7 +150,7 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
     declare: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(costs, "together", lambda experiments, seeds: costs.Cost(0, 0, 1, 0))
+    monkeypatch.setattr(costs, "together", lambda *_: costs.Cost(0, 0, 1, 0))
     mixed = panel("mixed", experiment("fedavg", requires=("svhn", "mnist")), experiment("local_only"))
     declare(artifact("fig1", mixed, panel("fine")))
     assert [plan.missing(j) for j in plan.jobs("smoke")] == ["needs svhn", ""]
@@ -172,7 +172,7 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
 def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Three times the estimated time, one and a half times the memory, states included, and 2 GB for torch."""
     declare(artifact("fig1", panel("a", experiment("fedavg"), experiment("fedprox", lr=0.2))))
-    monkeypatch.setattr(costs, "together", lambda those, seeds: costs.Cost(40, 10.0, 400.0 * len(those), 10**9))
+    monkeypatch.setattr(costs, "together", lambda those, *_: costs.Cost(40, 10.0, 400.0 * len(those), 10**9))
     assert costs.minutes("smoke", "fedacs", "a") == 40
     monkeypatch.setattr(costs, "kept", lambda job: 2e9)
     assert costs.megabytes("smoke", "fedacs", "a") == 6500

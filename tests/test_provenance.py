@@ -123,14 +123,24 @@ def own(repository: Path) -> str:
     return said.stdout[:12]
 
 
+def test_a_clone_of_another_user_has_its_commit(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = own(repository)
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own switch; else it is "dubious ownership"
+    assert commit_of(repository / "package", monkeypatch) == commit
+
+
 def test_without_git_or_where_git_refuses_the_commit_is_unknown(
-    repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """git refuses a folder of another owner (`safe.directory`), and a damaged repository."""
+    """An old git refuses a folder of another owner whatever it is told, and every git a damaged repository."""
     programs = tmp_path_factory.mktemp("programs")
     with monkeypatch.context() as patch:
         patch.setenv("PATH", str(programs))
         assert commit_of(repository / "package", monkeypatch) == "unknown"
+        assert "name it in REPRODUCE_COMMIT" in capsys.readouterr().err
         (programs / "git").write_text("#!/bin/sh\necho 'fatal: detected dubious ownership' >&2; exit 128\n")
         (programs / "git").chmod(0o755)
         assert commit_of(repository / "package", monkeypatch) == "unknown"

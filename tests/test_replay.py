@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -134,11 +135,21 @@ def test_the_command_confirms_records_skips_and_names(
     assert results.standing(job).state == "current"
     assert main(["replay", "--scale", "smoke"]) == 0
     assert f"replayed 0; {runs} runs: {runs} current" in capsys.readouterr().out
+    assert main(["replay", "--scale", "smoke", "--again"]) == 0
+    assert f"replayed 1, all agree; {runs} runs: {runs} current" in capsys.readouterr().out
+    before = Path(job.output).read_bytes()
+    edit(job.output, factor=1 + 1e-8)
+    assert main(["replay", "--scale", "smoke", "--again"]) == 2
+    shown = capsys.readouterr()
+    assert f"replayed 1, 0 agree; {runs} runs: {runs} current" in shown.out
+    assert "error: today's code gives other numbers for fedagrac/fig1: train again" in shown.err
+    Path(job.output).write_bytes(before)
+    results.replay_file("smoke").unlink()
 
     edit(job.output, code="0" * 16)
     assert results.standing(job).state == "older"
     assert main(["replay", "--scale", "smoke", "fedagrac/fig1"]) == 0
-    assert f"replayed 1; {runs} runs: {runs} confirmed" in capsys.readouterr().out
+    assert f"replayed 1, all agree; {runs} runs: {runs} confirmed" in capsys.readouterr().out
     line = results.replay_lines("smoke")["fedagrac/fig1"]
     assert (line["agrees"], line["deviation"], line["tolerance"]) == ("yes", "0", "1e-09")
     assert int(line["rounds"]) == job.experiments[0].clock.rounds < 100, "all of them"
@@ -154,6 +165,28 @@ def test_the_command_confirms_records_skips_and_names(
     assert f"{runs} runs: {runs} differs" in shown.out
     assert main(["plan", "fedagrac/fig1", "--scale", "smoke"]) == 0
     assert "of older code, a replay with" in capsys.readouterr().out
+
+
+def test_an_own_training_is_set_beside_the_one_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = plan.job("smoke", "fedagrac", "fig1")
+    train = ["train", "--scale", "smoke", "fedagrac", "fig1"]
+
+    def said() -> str:
+        assert main([*train, "-o", "mine.parquet"]) == 0
+        return capsys.readouterr().out.splitlines()[-1].removeprefix(f"mine.parquet beside {job.output}: ")
+
+    assert said() == f"mine.parquet: {job.output} has nothing to compare it with"
+    assert main(train) == 0
+    numbers = f"{len(pd.read_parquet(job.output)):,} numbers of {job.runs} runs"
+    assert said() == f"{numbers}, 0 apart (tolerance 1e-09): agrees"
+    edit(job.output, factor=1 + 1e-8, after=3)
+    later = rf"{numbers}, 1e-08 apart \(tolerance 1e-09\): agrees to round 3, then differs, most in \w+ at round \d+"
+    assert re.fullmatch(later, said())
+    edit(job.output, factor=2, after=-1)
+    assert ": differs from the beginning, most in " in said()
 
 
 @pytest.mark.parametrize("name", ["unseen-gaussian-n10", "two-shard-gaussian-n10"])

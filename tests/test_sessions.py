@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from plain_sessions import CONTRAST, FLOOR, LR, MOMENTUM, PROBLEM, TEMPERATURE, VIEWS, K, N, P, Plain, S, T, rate
+from plain_sessions import CONTRAST, FLOOR, LR, MOMENTUM, PROBLEM, TEMPERATURE, VIEWS, K, N, P, Plain, S, T
 from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg
@@ -24,6 +24,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
 from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
+from reproduce.papers.dynamic_init.suggested import CarriedAverage, CarriedPrevious
 from reproduce.papers.dynamic_init.variants import DistilledFedProx
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
@@ -45,6 +46,12 @@ STARTS: dict[str, Start] = {
     "average": Average(),
     "proposed": Proposed(R=3.0, V=2),
     "random_pilot": RandomPilot(R=3.0, V=2),
+}
+
+CARRIED: dict[str, Start] = {
+    "previous": CarriedPrevious(),
+    "average": CarriedAverage(),
+    "proposed": Proposed(R=3.0, session_p_start="carry"),
 }
 
 
@@ -132,14 +139,13 @@ def test_the_printed_gradient_index_makes_all_weights_equal() -> None:
     assert set(values(run, "distance").values()) == {0.0}
 
 
-def test_the_first_session_may_carry_on_from_the_pilot_model() -> None:
-    """`carry` goes on from the pilot sessions: with one long-lived group this is one uninterrupted training."""
-    run, task = play(ALGORITHMS["fedavg"], Proposed(session_p_start="carry"), sessions=2)
-    plain = Plain("fedavg", task)
-    w = task.initial().numpy()
-    for g in range(2 * T):
-        w = plain.round(w, g // T, g, rate(g % T))
-    np.testing.assert_allclose(run.state["x"].numpy(), w, rtol=0, atol=1e-10)
+@pytest.mark.parametrize("kind", ["fedavg", "fedacg", "moon"])
+@pytest.mark.parametrize("scheme", CARRIED)
+def test_session_p_goes_on_from_the_pilot_session(scheme: str, kind: str) -> None:
+    run, task = play(ALGORITHMS[kind], CARRIED[scheme], pilots=2, sessions=6)
+    x, accuracy, _ = Plain(kind, task).trajectory(scheme, R=3.0, P=2, sessions=6, carry=True)
+    np.testing.assert_allclose(run.state["x"].numpy(), x, rtol=0, atol=1e-10)
+    assert {k: v for k, v in values(run, "accuracy").items() if k} == pytest.approx(accuracy, abs=1e-9)
 
 
 def counted(pairs: Sequence[tuple[FedAvg, Start]], seeds: Sequence[int] = (2,)) -> tuple[list[Run], dict[str, int]]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from datasets import ClassLabel, Dataset, Features, Image
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Image
 from PIL import Image as Pillow
 
+from reproduce.__main__ import main
 from reproduce.data.userdata import ByColumn, bring
 from reproduce.errors import UserError
+from reproduce.play.owndata import benchmarks
 
 NAMES = ["owl", "cat", "dog"]
 
@@ -52,6 +56,19 @@ def table(rows: int = 40, seed: int = 0) -> pd.DataFrame:
     return frame.assign(n=range(rows), label=np.resize(NAMES, rows), who=np.resize(["x", "y", "z", "z"], rows))
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_names_in_another_encoding_are_names(folder: Path) -> None:
+    """Latin-1, as folders, as pictures and as labels."""
+    for name in (b"\xe9t\xe9", b"hiver"):
+        (place := Path(os.fsdecode(b"bild\xe9r/" + name))).mkdir(parents=True)
+        for i in range(5):
+            Pillow.fromarray(np.full((6, 8), i, np.uint8)).save(place / os.fsdecode(b"\xff%d.png" % i))
+    (benchmark,) = benchmarks([], "smoke", data=os.fsdecode(b"bild\xe9r"))
+    assert benchmark.name == r"bild\xe9r"
+    np.savez("mine.npz", x=np.eye(10), y=np.array([b"\xe9t\xe9", b"hiver"] * 5))
+    assert bring("mine.npz").classes == 2
+
+
 def test_the_same_content_is_the_same_data_and_other_is_not(folder: Path) -> None:
     saved(folder / "photos", *pictures())
     data = bring("photos")
@@ -85,6 +102,35 @@ def test_a_fifth_of_each_class_is_held_out_always_the_same(folder: Path) -> None
     rows = {p.tobytes() for p in [*first.train_x, *first.test_x]}
     assert rows == {p.tobytes() for p in x}, "each sample is in one of them"
     assert first.note == "without a test part: 6 of 30 samples, a fifth of each class, are held out"
+
+
+def test_what_a_user_may_not_expect_of_the_data_is_said(folder: Path) -> None:
+    x, y = np.random.default_rng(0).normal(size=(24, 3)), np.repeat([0, 1, 2], (10, 10, 4))
+    np.savez("rare.npz", x=x, y=y)
+    assert bring("rare.npz").load().note.endswith("are held out; the test part has no sample of 2")
+    np.savez("twice.npz", train_x=x, train_y=y, test_x=x, test_y=y)
+    assert bring("twice.npz").load().note == "the training part and the test part are the same samples"
+    numbered = pd.DataFrame(x[:20], columns=["a", "b", "c"]).assign(id=np.arange(20) + 2**30, label=y[:20])
+    numbered.to_csv("numbered.csv", index=False)
+    assert "the column id has another whole number in each row: --drop id" in bring("numbered.csv").load().note
+    dropped = bring("numbered.csv", drop=("id",))
+    assert (dropped.shape, dropped.load().note.count("--drop")) == ((3,), 0)
+    with pytest.raises(UserError, match="has no column idd that could be left out"):
+        bring("numbered.csv", drop=("idd",))
+    assert main(["play", "fedavg", "--data", "numbered.csv", "--drop", "id", "b", "--cost"]) == 0
+    assert main(["play", "fedavg", "--on", "digits", "--drop", "id", "--cost"]) == 2
+
+
+@pytest.mark.parametrize("unlabelled", [-1, None])
+def test_a_test_part_without_labels_gives_way_to_a_validation_part(folder: Path, unlabelled: Any) -> None:
+    """The published form of many benchmarks, whose test labels are secret."""
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    part = Dataset.from_dict({"a": x[:, 0], "b": x[:, 1], "label": [0, 1] * 10})
+    secret = Dataset.from_dict({"a": x[:9, 0], "b": x[:9, 1], "label": [unlabelled] * 9})
+    secret = secret.cast_column("label", part.features["label"])
+    data = bring(DatasetDict(train=part, test=secret, validation=part.select(range(7)))).load()
+    assert len(data.test_y) == 7
+    assert data.note == "the part test has no labels: validation is taken"
 
 
 def test_a_column_names_the_clients_as_text(folder: Path) -> None:

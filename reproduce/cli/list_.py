@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.papers import total
+    from reproduce.papers import has_numbers, total
     from reproduce.runs import plan, results
 
     scale = plan.check_scale(args.scale)
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> None:
         panels = a.panels(scale)
         runs = sum(len(p.experiments) * len(p.seeds) for p in panels)
         made = "no"
-        if Path(plan.outputs(scale, a.id)[0]).exists():
+        if Path(plan.outputs(scale, a.id)[0]).exists() and has_numbers(scale, a.id):
             whole = all(results.standing(job).usable for job in plan.artifact_jobs(scale, a.id))
             made = "yes" if whole else "in part"
         counts = {"panels": len(panels), "runs": runs, "made": made}

@@ -4,8 +4,9 @@ A line an artifact, or with `--jobs` a line a job, under the name that `train` t
 count with each, and once in the total.
 
 Times are estimates for one core of this machine: those of similar committed runs, times what a small computation takes
-here of what it took there; the last line has that factor. Where runs may end at a target they are bounds (≤). A
-job whose data set is not in the data folder is left out of the workflow, and `state` says what it needs. Results are
+here of what it took there; the last line has that factor. Runs that may end at a target are taken to end where those
+did that are most like them (about), with the bound beside it; where there are none, the time is a bound (≤). A job
+whose data set is not in the data folder is left out of the workflow, and `state` says what it needs. Results are
 current, or of older code (and perhaps confirmed by a replay), or have too few seeds, or runs that were followed only to
 their target, or are of another declaration and not used.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -52,12 +53,13 @@ def run(args: argparse.Namespace) -> None:
         _print_artifacts(jobs, wanted)
     able = [j for j in jobs if not plan.missing(j) and not results.standing(j).holds]
     lacking = sum(bool(plan.missing(j)) and not results.standing(j).holds for j in jobs)
-    seconds, flops = [costs.due(j).seconds for j in able], sum(costs.due(j).flops for j in able)
+    each = [costs.due(j) for j in able]
+    seconds, flops = [c.seconds for c in each], sum(c.flops for c in each)
     print()
     declared = f"{counted(len(jobs), 'job')}, {counted(sum(j.runs for j in jobs), 'run')}"
-    print(fill(f"{declared}; jobs without their data: {lacking}; stored: {results.tally(jobs)}"))
+    print(fill(f"{declared}; jobs without their data: {lacking}; stored: {results.tally(results.of(jobs))}"))
     most = "at most " * any(map(costs.at_most, able))
-    total = f"{most}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
+    total = f"{most}{short(flops)}FLOP, {costs.said(each)} on one core{busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
     print(fill(f"times: of similar committed runs, {rates.machine():.2g} times as long here as there"))
 
@@ -71,8 +73,7 @@ def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
         mine = [j for j in jobs if name in j.artifacts]
         due = [j for j in mine if not plan.missing(j) and not results.standing(j).holds]
         each = [costs.due(j) for j in due]
-        time = bound(due) + duration(sum(c.seconds for c in each))
-        needs = [time, short(sum(c.flops for c in each))] if due else ["", ""]
+        needs = [costs.said(each), short(sum(c.flops for c in each))] if due else ["", ""]
         states = Counter(map(state, mine)).most_common()
         said = " | ".join(f"{count}: {text}" for text, count in states) or "nothing to train"
         rows.append([name, str(len(mine)), str(len(due)), *needs, said])
@@ -88,15 +89,8 @@ def _print_jobs(jobs: Sequence[Job]) -> None:
     for j in jobs:
         cost = costs.cost(j)
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
-        rows.append([j.paper, j.name, *counts, bound([j]) + duration(cost.seconds), state(j)])
+        rows.append([j.paper, j.name, *counts, costs.said([cost]), state(j)])
     print_table(header, rows, header[2:-1])
-
-
-def bound(jobs: Iterable[Job]) -> str:
-    """Before a time: "≤ " where runs may end at a target, so that it is an upper bound."""
-    from reproduce.runs import costs
-
-    return "≤ " * any(map(costs.at_most, jobs))
 
 
 def busy(seconds: Sequence[float]) -> str:
@@ -115,8 +109,8 @@ def state(job: Job) -> str:
 
 
 def describe(job: Job) -> dict[str, object]:
-    """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates for all its seeds (bounds if
-    `at_most`), `missing` is "" if it can run."""
+    """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates for all its seeds (bounds of which
+    are `most`, and the FLOPs, if `at_most`), `missing` is "" if it can run."""
     from reproduce.runs import costs, plan, results
 
     cost, standing = costs.cost(job), results.standing(job)

@@ -38,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--data", metavar="FOLDER|FILE", help=data)
     add("--label", default="label", metavar="COLUMN", help="of --data, with the labels (default: label)")
+    add("--drop", nargs="+", default=[], metavar="COLUMN", help="of --data, to leave out, such as a number of the row")
     add("--model", metavar="NETWORK", help="a torch.nn.Module: my_file:Net(width=8), with literals")
     add("--partition", metavar="PARTITION", help='such as "Dirichlet(0.3)", or column:NAME of --data')
     add("--clients", type=int, metavar="N", help="how many there are (plain benchmark: 20)")
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
         specs += [parse(name) for name in NAMES]
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
     own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
-    own |= {"epochs": args.epochs, "by_client": args.by_client}
+    own |= {"drop": args.drop, "epochs": args.epochs, "by_client": args.by_client}
     places = args.on or ([] if any(own.values()) else aliases)
     benchmarks = chosen(places, scale, **own, label=args.label)
     if args.list:

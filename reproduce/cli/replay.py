@@ -4,8 +4,8 @@ Sessions are followed into the first one whose clients come back, the tables' fi
 message lost in the tenth round, a model that became stale) is not seen.
 
 What was compared is recorded in results/SCALE/replay.csv. A result of older code whose replay agrees counts as
-confirmed; one that does not is named, and trained again when it is asked for. Jobs that are recorded for today's code
-are skipped, so that a replay that was stopped goes on.
+confirmed; one that does not is named, and trained again when it is asked for. Jobs of today's code, or recorded for it,
+are skipped, so that a replay that was stopped goes on; with `--again` they are replayed too.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ EXACT = 100
 def arguments(parser: argparse.ArgumentParser) -> None:
     cli.target(parser)
     cli.scale(parser)
+    parser.add_argument("--again", action="store_true", help="replay also what is of today's code, or was replayed")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -50,28 +51,31 @@ def run(args: argparse.Namespace) -> None:
     files.check_writable(results.replay_file(args.scale))
     every = plan.jobs(args.scale)
     found = [j for j in every if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    todo, failed = [j for j in found if pending(j)], []
+    todo, failed, lines = [j for j in found if pending(j, args.again)], [], []
     with tqdm(todo, unit="job", disable=not todo or None) as bar:
         for job in bar:
             bar.set_postfix_str(f"{job.paper}/{job.name}")
             try:
-                results.add_replay(args.scale, replay(job))
+                lines.append(replay(job))
+                results.add_replay(args.scale, lines[-1])
             except UserError as error:
                 failed.append(f"{job.paper}/{job.name}: {error}")
     results.drop_replays(args.scale, every)
-    print(f"replayed {len(todo) - len(failed)}; {results.tally(found)}")
-    differing = [f"{j.paper}/{j.name}" for j in found if "differs" in states(j)]
+    odd = [line["job"] for line in lines if line["agrees"] == "no"]
+    agree = f", {len(lines) - len(odd) if odd else 'all'} agree" * bool(lines)
+    print(f"replayed {len(lines)}{agree}; {results.tally(results.of(found))}")
+    differing = dict.fromkeys([*odd, *(f"{j.paper}/{j.name}" for j in found if "differs" in states(j))])
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
     if failed:
         raise UserError("; ".join(failed))
 
 
-def pending(job: Job) -> bool:
-    """Is the job to be replayed? It is of older code, has data, and is not recorded for today's code."""
+def pending(job: Job, again: bool = False) -> bool:
+    """Is the job to be replayed? It has data, and is of older code and not recorded for today's, or it is `again`."""
     from reproduce.runs import plan, results
 
-    if not results.standing(job).usable or states(job) <= {"current", "confirmed", "differs"}:
+    if not results.standing(job).usable or (not again and states(job) <= {"current", "confirmed", "differs"}):
         return False
     if missing := plan.missing(job):
         print(f"{job.paper}/{job.name}: not replayed, {missing}", file=sys.stderr)

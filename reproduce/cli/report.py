@@ -48,7 +48,7 @@ def write_documents() -> None:
     if failed:
         raise UserError("; ".join(failed))
     with style():
-        figure = agreement.figure("paper")
+        figure = agreement.figure()
         write(agreement.PICTURE, lambda file: figure.savefig(file, format="png"))
     if not stale:
         print("up to date")

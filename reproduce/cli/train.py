@@ -20,7 +20,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", metavar="PAPER", help="such as fedacs")
     parser.add_argument("job", nargs="+", metavar="JOB", help="a job's name, as `plan` prints it; several: in turn")
     cli.scale(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: where the workflow expects it")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE",
+        help="default: where the workflow expects it; another one is compared with the one that is there",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> None:
@@ -38,6 +41,10 @@ def run(args: argparse.Namespace) -> None:
     if output and output.name and not output.is_dir() and output.suffix != ".parquet":
         raise UserError(f"-o {output}: results are Parquet; give a name that ends in .parquet")
     training.train(job, output)
+    if output and output.absolute() != Path(job.output).absolute():
+        from reproduce.runs import replay
+
+        print(replay.beside(job, output))
 
 
 def in_turn(names: Sequence[str], train: Callable[[int], None]) -> None:

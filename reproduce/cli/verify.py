@@ -1,9 +1,9 @@
 """Check the papers' claims against the cells of a scale, and print the scoreboard.
 
 First how many claims of each paper have which verdict, then a line for each claim, failing ones first; those that
-were not run are counted, and listed with `--only "not run"`. Checks, which are true or false whatever is trained, come
-after them, and then the claims that are not asked at this scale, with the reason. A paper, an artifact or `--only`
-select claims, and print the numbers behind their verdicts.
+were not run, or are not asked at this scale, are counted, and listed with `--only "not run"`. Checks, which are true or
+false whatever is trained, come after them. A paper, an artifact or `--only` select claims, and print the numbers behind
+their verdicts.
 
 With `--expected` nothing is judged: the results are compared with committed numbers, as `make smoke` does, so that a
 kernel or an algorithm that computes something else than when they were written ends it.
@@ -61,15 +61,19 @@ def run(args: argparse.Namespace) -> None:
     board = [v for v in of_target if args.only in (None, v.verdict)]
     if args.json:
         print(to_json(board))
+    elif not board:
+        about = f" about {args.target}" if args.target else ""
+        print(f"no claim{about} " + (f"has the verdict '{args.only}'" if args.only else "is declared"))
     else:
         whole = bool(args.target or args.only)
-        asked = [v for v in claims(board) if not v.unasked]
-        head, rows = tally(asked)
+        told = claims(board)
+        head, rows = tally(told)
         print_table(head, rows, head[1:])
         print()
-        lines = [line for verdict in COLOURS for line in group(verdict, asked, whole, args.only == "not run")]
-        print("\n".join([*lines, *listed_checks(board), *not_asked(board)]))
-        lines = [*([] if args.target else headline(scale, of_target)), f"{results.tally(plan.jobs(scale))}."]
+        lines = [line for verdict in COLOURS for line in group(verdict, told, whole, args.only == "not run")]
+        print("\n".join([*lines, *listed_checks(board)]))
+        runs = results.tally(results.of(plan.jobs(scale)))
+        lines = [*([] if args.target else headline(scale, of_target)), f"{runs}."]
         print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
 
 
@@ -97,9 +101,11 @@ def compare(scale: str, update: bool) -> None:
 
 def tally(board: Sequence[Verdict]) -> tuple[list[str], list[list[str]]]:
     """Verdicts by papers: the header and the lines of a table."""
-    counts = Counter((v.verdict, v.paper) for v in board)
+    from reproduce.verdicts.scoreboard import counts
+
     papers = list(dict.fromkeys(v.paper for v in board))
-    found = {word: [counts[word, paper] for paper in papers] for word in COLOURS}
+    by_paper = [counts(v for v in board if v.paper == paper) for paper in papers]
+    found = {word: [count[word] for count in by_paper] for word in COLOURS}
     found = {word: numbers for word, numbers in found.items() if any(numbers)}
     found["all"] = [sum(numbers) for numbers in zip(*found.values(), strict=True)]
     return ["VERDICT", *papers, "ALL"], [[w, *(str(n or "") for n in (*ns, sum(ns)))] for w, ns in found.items()]
@@ -126,16 +132,6 @@ def listed_checks(board: Iterable[Verdict]) -> list[str]:
         return []
     lines = [f"{v.verdict}: {v.id}" + f" ({v.note})" * bool(v.note and v.verdict != "holds") for v in mine]
     return [paint(checked(mine), "bold"), *(fill(line, "  ") for line in sorted(lines)), ""]
-
-
-def not_asked(board: Iterable[Verdict]) -> list[str]:
-    """The claims that are not asked at this scale, and why."""
-    from reproduce.verdicts.scoreboard import claims
-
-    if not (mine := Counter(v.reason for v in claims(board) if v.unasked)):
-        return []
-    said = [fill(f"{count}: {reason}", "  ") for reason, count in mine.most_common()]
-    return [paint(f"not asked: {mine.total()}", "grey"), *said, ""]
 
 
 def short(v: Verdict) -> str:

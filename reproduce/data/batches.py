@@ -1,8 +1,9 @@
 """How a client walks through its samples: the mini-batches of one local run.
 
 Every class plans the whole local run at once: `plan(...)` gives sample indices [K, B] (int64), padded with -1 where a
-batch is short. The plan depends on (seed, round, client) alone, never on who else is being trained. `offset` counts the
-batches that the client has done in earlier rounds; only `Cyclic` uses it.
+batch is short; without replacement B is at most the number of samples. The plan depends on (seed, round, client) alone,
+never on who else is being trained. `offset` counts the batches that the client has done in earlier rounds; only
+`Cyclic` uses it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Batches:
         return math.ceil(round(amount * each, 9))  # 0.7 * 10 is a little more than 7
 
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
-        """Sample indices [steps, size] of one local run; -1 pads short batches."""
+        """Sample indices [steps, B] of one local run; -1 pads short batches."""
         raise NotImplementedError
 
     def first_pass(self, samples: int, steps: int, offset: int) -> int:
@@ -58,11 +59,11 @@ class Batches:
         return passes if passes < steps else 1
 
     def _cut(self, order: Indices) -> Indices:
-        """A pass over `order` as rows of `size`, the last one padded."""
-        rows = self.per_pass(len(order))
-        padded = np.full(rows * self.size, -1, dtype=np.int64)
+        """A pass over `order` as rows [.., B], the last one padded."""
+        rows, width = self.per_pass(len(order)), min(self.size, len(order))
+        padded = np.full(rows * width, -1, dtype=np.int64)
         padded[: len(order)] = order
-        return padded.reshape(rows, self.size)
+        return padded.reshape(rows, width)
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,11 @@ class Shuffled(Batches):
         return math.ceil(steps / self.per_pass(samples))
 
     def walk(self, passes: Indices, steps: int) -> Indices:
-        """The first `steps` batches [steps, size] of passes [passes, n]."""
-        if short := -passes.shape[1] % self.size:
+        """The first `steps` batches [steps, B] of passes [passes, n]."""
+        width = min(self.size, passes.shape[1])
+        if short := -passes.shape[1] % width:
             passes = np.concatenate([passes, np.full((len(passes), short), -1)], axis=1)
-        return passes.reshape(-1, self.size)[:steps]
+        return passes.reshape(-1, width)[:steps]
 
 
 @dataclass(frozen=True)

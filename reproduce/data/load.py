@@ -6,6 +6,7 @@ Looked for in `settings.data`; the decoded copy and the memory of verified check
 from __future__ import annotations
 
 import hashlib
+import os
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,7 +173,7 @@ def _stamp(file: File, folder: Path) -> store.Stamp:
 def _listing(folder: Path) -> str:
     """SHA-256 of the names and sizes of all files below `folder`: what stands for the checksum of 100,000 images."""
     lines = (f"{file.as_posix()}\0{(folder / file).stat().st_size}\n" for file in listed(folder))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+    return hashlib.sha256(os.fsencode("".join(lines))).hexdigest()
 
 
 def verified(file: File, folder: Path, name: str) -> str:

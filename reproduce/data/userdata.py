@@ -8,6 +8,7 @@ data = bring("photos")  # a UserData
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from reproduce.errors import UserError
 from reproduce.models.model import Sample
 from reproduce.settings import settings
 from reproduce.streams import rng
+from reproduce.text import spelled
 
 FORMAT = 2  # raise it when the same files give other arrays
 HELD = 5
@@ -116,26 +118,31 @@ class ByColumn:
         return [np.flatnonzero(holders == m).astype(np.int64, copy=False) for m in range(clients)]
 
 
-def bring(where: Any, label: str = LABEL, holder: str = "") -> UserData:
+def bring(where: Any, label: str = LABEL, holder: str = "", drop: Sequence[str] = ()) -> UserData:
     """Read a user's data, once for each content, into the store.
 
     where: a folder of class folders with pictures (with or without train/ and test/ above them), a CSV, parquet or npz
     file, a folder with train and test files of these kinds, a `datasets.Dataset` or `DatasetDict`, saved to disk or
     not. label: the column of labels, names or whole numbers, which become 0 .. C - 1 in sorted order. holder: the
-    column that names the client, for `ByColumn`. Without a test part, the same fifth of each class is held out.
+    column that names the client, for `ByColumn`. drop: columns that are left out. Without a test part, the same fifth
+    of each class is held out.
 
     Raises UserError for what cannot be used, in a line that names the file, the column or the row.
     """
     sha256, what, files = "", "the data set", list[Path]()
     if isinstance(where, str | Path):
-        where, what = Path(where), str(where)
+        where, what = Path(where), spelled(where)
         if not where.exists():
             raise UserError(f"{what} is not there: name a folder or a file")
         files = listed(where) if where.is_dir() else [Path(where.name)]
-        sha256 = _sum(where if where.is_dir() else where.parent, files, label, holder)
+        sha256 = _sum(where if where.is_dir() else where.parent, files, label, holder, *drop)
     copy = _found(sha256)
     if copy is None:
         parts, left = read(where, files, what, (label, holder))
+        if lost := [
+            name for name in drop if not any(columns.pop(name, None) is not None for columns in parts.values())
+        ]:
+            raise UserError(f"{what} has no column {lost[0]} that could be left out")
         arrays, notes = _arranged(parts, what, label, holder)
         sha256 = sha256 or summed(arrays.values())
         copy = _found(sha256) or store.write(settings().store / "data", "own", sha256, arrays, "; ".join(notes + left))
@@ -158,7 +165,7 @@ def _sum(root: Path, files: Sequence[Path], *how: str) -> str:
     for file in files:
         try:
             with (root / file).open("rb") as stream:
-                digest.update(f"{file.as_posix()}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+                digest.update(os.fsencode(f"{file.as_posix()}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n"))
         except OSError as error:
             raise UserError(f"{root / file} cannot be read ({error.strerror}): mend it, or take it out") from error
     return digest.hexdigest()
@@ -183,11 +190,19 @@ def _arranged(parts: Mapping[str, Columns], what: str, label: str, holder: str) 
         raise UserError(f"{what}: the class {strange[0]} is in the test part and not in the training part")
     number = {name: k for k, name in enumerate(classes)}
     y = {part: np.array([number[name] for name in rows]) for part, (rows, _) in words.items()}
-    kept = np.arange(len(y["train"]))
+    kept, rows = np.arange(len(y["train"])), x["train"]
     if "test" not in parts:
         held = _held_out(y["train"], what)
         notes.append(f"without a test part: {len(held)} of {len(kept)} samples, a fifth of each class, are held out")
-        kept, x["test"], y["test"] = np.setdiff1d(kept, held), x["train"][held], y["train"][held]
+        kept, x["test"], y["test"] = np.setdiff1d(kept, held), rows[held], y["train"][held]
+    elif np.array_equal(rows, x["test"]) and np.array_equal(y["train"], y["test"]):
+        notes.append("the training part and the test part are the same samples")
+    if lost := [name for k, name in enumerate(classes) if k not in y["test"]]:
+        notes.append(f"the test part has no sample of {', '.join(lost[:3])}{' and others' * (len(lost) > 3)}")
+    for name in names:
+        values: Any = parts["train"][name]
+        if values.ndim == 1 and (values == np.round(values)).all() and len({*values.tolist()}) == len(values):
+            notes.append(f"the column {name} has another whole number in each row: --drop {name}, if it names the rows")
     if x["train"].shape[1:] != x["test"].shape[1:]:
         shapes = " and ".join(" x ".join(map(str, x[part].shape[1:])) for part in ("train", "test"))
         raise UserError(f"{what}: samples of the training part and of the test part have the shapes {shapes}")
@@ -240,7 +255,7 @@ def _text(value: Any) -> str | None:
     """A label as text, a whole number as such; None for an empty one."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = value.decode() if isinstance(value, bytes) else str(value)
+    text = os.fsdecode(value) if isinstance(value, bytes) else str(value)
     return text if text.strip() and value is not None and value == value else None
 
 

@@ -52,16 +52,26 @@ def read(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -
         odd = [n for n in parts if n not in ("train", *TESTS) and SPLIT.fullmatch(n)]
         if odd or ("train" not in parts and (len(parts) != 1 or {*parts} & {*TESTS})):
             raise UserError(f"{what} has the parts {', '.join(parts)}: call them train and test")
-        train, test = "train" if "train" in parts else next(iter(parts)), next((n for n in TESTS if n in parts), "")
-        notes = [f"the part {n} is left out" for n in parts if n not in (train, test)]
-        for name, part in [("train", train)] + [("test", test)] * bool(test):
-            columns[name], left = parts[part]()
-            notes += left
+        train, tests = "train" if "train" in parts else next(iter(parts)), [n for n in TESTS if n in parts]
+        columns["train"], notes = parts[train]()
+        while tests:
+            columns["test"], left = parts[test := tests.pop(0)]()
+            if not tests or not _unlabelled(columns["test"].get(words[0])):
+                notes += left
+                break
+            notes.append(f"the part {test} has no labels: {tests[0]} is taken")
+        notes += [f"the part {n} is left out" for n in parts if n in tests or n not in (train, *TESTS)]
     except UserError:
         raise
     except Exception as error:  # the libraries raise whatever they like
         raise UserError(f"{what} cannot be read: {' '.join(str(error.__cause__ or error).split())}") from error
     return columns, list(dict.fromkeys(notes))
+
+
+def _unlabelled(labels: NDArray[Any] | Names | None) -> bool:
+    """Is no row labelled? -1 is a sign of that."""
+    rows = [] if labels is None else labels.rows if isinstance(labels, Names) else labels.ravel().tolist()
+    return all(row is None or row == -1 or row != row for row in rows)
 
 
 def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> dict[str, Part]:

@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def forked(
     raises ends the processes. What a function raises is an OwnCodeError, which names the place in `files`, or the
     UserError that it is.
     """
-    context = multiprocessing.get_context("fork")
+    context, here = multiprocessing.get_context("fork"), multiprocessing.current_process()
     results: dict[int, Any] = {}
     working: dict[Connection, tuple[int, Any]] = {}  # pipe -> number of the function, process
     try:
@@ -50,8 +51,10 @@ def forked(
             for i in range(len(results) + len(working), min(len(functions), len(results) + at_once)):
                 pipe, theirs = context.Pipe(duplex=False)
                 child = context.Process(target=_call, args=(functions[i], theirs, os.getpid(), files))
+                daemonic, here.daemon = here.daemon, False  # a worker of a pool may have this child, which ends with it
                 with warnings.catch_warnings(action="ignore"):  # this process's other threads hold nothing it needs
                     child.start()
+                here.daemon = daemonic
                 theirs.close()
                 working[pipe] = i, child
             ready: Any = wait([*working], 0.2)
@@ -135,7 +138,9 @@ def settings_kept() -> Iterator[None]:
     import numpy as np
     import torch
 
-    products: Any = (torch.backends.mkldnn.matmul, torch.backends.cuda.matmul)  # type: ignore[attr-defined]
+    cuda, cudnn, cublas = torch.backends.cuda, torch.backends.cudnn, "CUBLAS_WORKSPACE_CONFIG"
+    products: Any = (torch.backends.mkldnn.matmul, cuda.matmul, cudnn.conv)  # type: ignore[attr-defined]
+    flags = ((cudnn, "deterministic"), (cudnn, "benchmark"), (cuda.matmul, "allow_bf16_reduced_precision_reduction"))
     pairs: Any = (
         (torch.get_default_dtype, torch.set_default_dtype),
         (torch.get_default_device, torch.set_default_device),
@@ -144,6 +149,11 @@ def settings_kept() -> Iterator[None]:
         (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
         (np.geterr, lambda value: np.seterr(**value)),
         (os.getcwd, os.chdir),
+        *((partial(getattr, *flag), partial(setattr, *flag)) for flag in flags),
+        (
+            partial(os.environ.get, cublas),
+            lambda value: os.environ.update({cublas: value}) if value else os.environ.pop(cublas),
+        ),
     )
     before, precisions = [ask() for ask, _ in pairs], [p.fp32_precision for p in products]
     with warnings.catch_warnings():

@@ -188,6 +188,11 @@ def recorded(stored: Mapping[str, Any], experiment: Experiment) -> bool:
     return all(stored[name] == now[name] or same(stored[name], getattr(experiment, name)) for name in PARTS)
 
 
+def declares(stored: Mapping[str, Any], experiment: Experiment) -> bool:
+    """Was a run with this entry declared as the experiment, or as it would be to its target?"""
+    return recorded(stored, experiment) or recorded(stored, experiment.to_target)
+
+
 def is_default(f: dataclasses.Field[Any], value: Any) -> bool:
     """Has the record `value` the default of its field `f`?"""
     default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default

@@ -141,8 +141,7 @@ class Data:
         self.device_data, self.plain = device_data, plain
         self.index = chunk.batches()  # [A, K, B], -1 for padding
         self.counts = (self.index >= 0).sum(2)  # b of each step, [A, K]
-        self.full = self.index.shape[2]  # B
-        self.augment = Augmentation(list(chunk.slots), device_data, self.full)
+        self.augment = Augmentation(list(chunk.slots), device_data, chunk.full)
 
     def step(self, k: int, active: int) -> Batch:
         """x [a, b, ...], y [a, b] and, where batches of different size meet, weights 1/b of the samples [a, b], 0 for
@@ -181,7 +180,7 @@ def autograd_run(chunk: Chunk, device_data: DeviceData, precision: str = "float3
         weights = masks.effective(now) if masks else now  # y * m
         # One model goes without the axis of the stack, whose gradient would be copied into zeros.
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
-        ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
+        ops = One(generators[:1], chunk.full) if plain else Stacked(a, generators[:a], chunk.full)
         ops.own = own
         loss = partial(_loss, chunk, leaves, ops, teacher, contrast, precision)
         if inner is not None:

@@ -15,13 +15,19 @@ TOLERANCE = 2e-6
 """Largest error, relative to the largest entry, of a float32 product that still counts as float32."""
 
 
-@cache
 def fast_products() -> bool:
-    """Send float32 matrix products to oneDNN if they stay float32 there; True if that is in force.
+    """Send float32 matrix products to oneDNN if they stay float32 there; True if that is in force."""
+    if exact := _exact_products():
+        torch.backends.mkldnn.matmul.fp32_precision = "bf16"  # type: ignore[attr-defined]
+    return exact
+
+
+@cache
+def _exact_products() -> bool:
+    """Are float32 matrix products of oneDNN those of float32?
 
     torch's default library runs old kernels on some processors and is then half as fast. The switch that selects oneDNN
-    also permits bfloat16 where the processor has matrix units for it, so the result is compared with float64 first and
-    the switch taken back unless the error is that of float32.
+    also permits bfloat16 where the processor has matrix units for it, so the result is compared with float64 first.
     """
     if not torch.backends.mkldnn.is_available():
         return False
@@ -32,10 +38,8 @@ def fast_products() -> bool:
     exact = a.double() @ b.double()
     switch.fp32_precision = "bf16"
     error = ((a @ b).double() - exact).abs().max() / exact.abs().max()
-    if float(error) < TOLERANCE:
-        return True
     switch.fp32_precision = before
-    return False
+    return float(error) < TOLERANCE
 
 
 def peak_memory() -> int:

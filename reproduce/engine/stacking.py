@@ -138,6 +138,11 @@ class Chunk:
     def steps(self) -> np.ndarray:
         return np.array([s.steps for s in self.slots])
 
+    @property
+    def full(self) -> int:
+        """The declared batch size, which decides what is drawn and in which pieces sums are added."""
+        return int(self.slots[0].split.problem.batches.size)  # type: ignore[union-attr]
+
     def active(self, k: int) -> int:
         """How many of the slots still train in step k."""
         return int((self.steps > k).sum())
@@ -177,10 +182,10 @@ class Chunk:
 
     def batches(self) -> np.ndarray:
         """Sample indices [A, K_max, B], -1 where a batch is short or a slot has finished."""
-        plans = self.plans.all(self.slots)  # A of them, [K_a, B] each
-        out = np.full((len(plans), int(self.steps.max()), plans[0].shape[1]), -1, dtype=np.int64)
+        plans = self.plans.all(self.slots)  # A of them, [K_a, B_a] each
+        out = np.full((len(plans), int(self.steps.max()), max(p.shape[1] for p in plans)), -1, dtype=np.int64)
         for a, plan in enumerate(plans):
-            out[a, : len(plan)] = plan
+            out[a, : len(plan), : plan.shape[1]] = plan
         return out
 
     def first_counts(self) -> np.ndarray:

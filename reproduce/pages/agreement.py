@@ -1,302 +1,225 @@
-"""Our numbers against the printed ones, over all tables of a scale: how many agree, beside what chance would give.
+"""Our numbers beside the printed ones at paper scale, table by table, and where these come from: as declared, and under
+the readings that the printed numbers need (`verdicts.readings`), each on the numbers that it was not chosen on.
 
-Read from the rendered tables (`tables/<scale>/*.csv`). Settings, sizes of networks, costs of a machine and ratios of
-other rows are no results and are left out. Of tables that agree no better than by chance, the curves are read in other
-ways, too (`Reading`), or by another window of the cells.
+A lead is what a paper proposes minus what it is compared with in the same setting: points, or the logarithm of a ratio.
 """
 
 from __future__ import annotations
 
-import io
-import textwrap
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from reproduce import papers as home
-from reproduce.declare.artifact import Measure, Window
-from reproduce.errors import UserError
-from reproduce.pages.quotes import stored
+from reproduce.declare.artifact import Code, function
+from reproduce.pages.quotes import FUNCTIONS, filled
 from reproduce.pages.short import about
-from reproduce.papers import PAPERS, artifacts, proposed
-from reproduce.report import around, formats, metrics, render, tables
+from reproduce.papers import PAPERS
 from reproduce.report.figures import sheet, style
-from reproduce.report.histories import label_columns
-from reproduce.report.metrics import Reading, read_as
+from reproduce.report.names import heading, pretty
 from reproduce.text import markdown
+from reproduce.verdicts import readings
+from reproduce.verdicts.claims import listed
+from reproduce.verdicts.readings import DECLARED, KEYS, Held, Rows, gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-UNITS = {
-    "accuracy_after_transition_pct": "%", "accuracy_first10_rounds_pct": "%", "accuracy_after_100_rounds": "%",
-    "test_accuracy_percent": "%", "rounds_to_target": "rounds", "rounds_to_60": "rounds",
-    "computation_time_to_target_s": "seconds", "time_to_target_s": "seconds",
-}  # fmt: skip
-"""The metrics that are results, and their units."""
 PICTURE = Path("figures/paper/agreement.png")
-POINTS, SHARE = 1.0, 0.1
-"""A number agrees within one point of percent, or within a tenth of what is printed."""
-NUMBERS = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored", "status", "paper_censored")
-
-
-def numbers(scale: str, tables: Path = Path("tables")) -> pd.DataFrame:
-    """A row for each printed number: `paper`, `table`, `metric`, `unit`, `setting` (its labels as text), `series` (what
-    is compared), `own` (is that what the paper proposes?), `ours` (NaN: not run), `printed`, `bound`, `printed_bound`
-    (targets not reached), `distance` (points of percent, or a share of what is printed), `agrees`, `seeds`.
-
-    UserError if nothing is rendered at the scale.
-    """
-    files = [(paper, file) for paper in PAPERS for file in sorted((tables / scale).glob(f"{paper}_table*.csv"))]
-    read = [(paper, file.stem, pd.read_csv(file, keep_default_na=False, dtype=str)) for paper, file in files]
-    there = [(paper, stem.removeprefix(f"{paper}_"), table) for paper, stem, table in read if len(table)]
-    found = [rows for paper, name, table in there if len(rows := of(paper, name, table))]
-    if not any(rows["ours"].notna().any() for rows in found):
-        raise UserError(f"no table of scale {scale} has a printed number beside ours: snakemake {scale} makes them")
-    return pd.concat(found, ignore_index=True).astype(dict.fromkeys(("own", "bound", "printed_bound", "agrees"), bool))
-
-
-def of(paper: str, table: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of one table, from the rows of its CSV as text."""
-    ours, printed = (pd.to_numeric(rows[name], errors="coerce") for name in ("mean", "paper"))
-    series = next((a.series for a in artifacts() if a.id == f"{paper}/{table}"), "algorithm")
-    rest = [str(c) for c in rows.columns if c not in (*NUMBERS, series)]
-    told = rows[rest].apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
-    found = pd.DataFrame(
-        {
-            "paper": paper,
-            "table": table,
-            "metric": rows["metric"],
-            "unit": rows["metric"].map(UNITS),
-            "setting": told.agg(" ".join, axis=1),
-            "series": rows[series],
-            "own": rows[series].isin(proposed(paper)),
-            "ours": ours,
-            "printed": printed,
-            "bound": rows["censored"] == "True",
-            "printed_bound": rows["paper_censored"] == "True",
-            "seeds": pd.to_numeric(rows["seeds"], errors="coerce"),
-        }
-    )
-    found = found[found["unit"].notna() & printed.notna()]
-    bound, other, percent = found["bound"], found["printed_bound"], found["unit"] == "%"
-    # Two lower bounds say nothing of each other, and no more does one that is below the other's number. One that
-    # contradicts it does not agree.
-    ours = ours.mask((bound & (other | (ours <= printed))) | (other & (ours >= printed)))
-    gap = (ours - printed).abs()
-    near = gap.le(POINTS).where(percent, gap.le(SHARE * printed)) & ~(bound | other)
-    return found.assign(ours=ours, distance=gap.where(percent, gap / printed), agrees=near)
-
-
 DRAWS = 1000
+FEW = 3
+"""Of fewer leads there is neither slope nor correlation."""
+HEAD = ("table", "printed", "ours", "inside", "median distance", "dealt out (2.5 %)", "leads", "slope", "correlation")
+READ = ("reading", "printed numbers", "chosen", "distance", "within a point or a tenth")
+WORDS = {"sure": "How sure", "tried": "Tried, and not reached", "stays": "What stays", "impossible": "No run can print",
+         "otherwise": "Or else"}  # fmt: skip
 
 
-def null(found: pd.DataFrame) -> tuple[float, float]:
-    """The share that agrees if ours are dealt out anew among the series of their setting: mean and 97.5 % point of
-    `DRAWS` deals. A setting with one series keeps its own."""
-    import numpy as np
+def declared(paper: str) -> Rows:
+    """The printed numbers of a paper beside ours."""
+    return pd.concat([readings.of_table(paper, table) for table in readings.tables(paper)], ignore_index=True)
 
-    random = np.random.default_rng(0)
-    groups = found.groupby(["table", "metric", "setting"], sort=False).ngroup().to_numpy()
-    order = np.argsort(groups, kind="stable")
-    there = found.iloc[order]
-    ours, printed, bound, other = (there[name].to_numpy() for name in ("ours", "printed", "bound", "printed_bound"))
-    near = np.where(there["unit"] == "%", POINTS, SHARE * printed)
-    shares = []
+
+def held(paper: str) -> list[Held]:
+    """The readings of a paper that have cells, those that were tried in vain too."""
+    return readings.held(paper, readings.register(paper)["readings"])
+
+
+def under(found: Rows, there: Iterable[Held]) -> Rows:
+    """The numbers with those of readings in the place of declared ones; where two readings have one, of the first."""
+    after = [each.after for each in there if "tried" not in each.of]
+    return pd.concat([*after, found]).drop_duplicates(KEYS).reset_index(drop=True)
+
+
+def by_table(paper: str, there: Sequence[Held]) -> list[tuple[str, Rows, Rows]]:
+    """("Table 1, rounds", its numbers as declared, and with those of readings in their place), of what was run."""
+    found, made = declared(paper), list[tuple[str, Rows, Rows]]()
+    read = under(found, there)
+    for (table, unit), before in found.groupby(["table", "unit"], sort=False):
+        after = read[(read["table"] == table) & (read["unit"] == unit)]
+        name = str(table).replace("table", "Table ") + f", {unit}" * (unit != "%")
+        made += [(name, before, after)] * bool(after["gap"].notna().any())
+    return made
+
+
+def moved(rows: Rows) -> bool:
+    """Are some of them read otherwise?"""
+    return bool((rows["reading"] != DECLARED).any())
+
+
+# --- what the numbers say ---------------------------------------------------------------------------------------------
+
+
+def null(mine: Rows) -> tuple[float, float] | None:
+    """The median distance if ours are dealt out anew among the series of their setting: mean and 2.5 % point of `DRAWS`
+    deals; None where no setting has two series."""
+    random, keys = np.random.default_rng(0), ["table", "metric", "setting"]
+    groups = mine.groupby(keys, sort=False).ngroup().sort_values(kind="stable")
+    if groups.is_unique:
+        return None
+    there = {str(name): column.to_numpy() for name, column in mine.loc[groups.index].items()}
+    medians = []
     for _ in range(DRAWS):
-        dealt = np.lexsort((random.random(len(ours)), groups[order]))
-        shares.append(((np.abs(ours[dealt] - printed) <= near) & ~bound[dealt] & ~other).mean())
-    return float(np.mean(shares)), float(np.quantile(shares, 0.975))
+        dealt = np.lexsort((random.random(len(groups)), groups))
+        ours = {name: there[name][dealt] for name in ("ours", "bound")}
+        medians.append(np.nanmedian(np.abs(gaps({**there, **ours}))))
+    return float(np.mean(medians)), float(np.quantile(medians, 0.025))
 
 
-def leads(found: pd.DataFrame) -> pd.DataFrame:
-    """What a paper proposes minus every other series in the same setting, in the columns of `numbers` and with
-    `series_other` and `favours` (is the printed lead one of the proposed?); bounds and printed ties are left out."""
-    found = found[found["ours"].notna() & ~found["bound"] & ~found["printed_bound"]]
-    keys = ["paper", "table", "metric", "unit", "setting"]
-    pairs = found[found["own"]].merge(found[~found["own"]], on=keys, suffixes=("", "_other"))
-    pairs = pairs.assign(ours=pairs["ours"] - pairs["ours_other"], printed=pairs["printed"] - pairs["printed_other"])
-    pairs = pairs.assign(favours=(pairs["printed"] > 0) == (pairs["unit"] == "%"))
-    return pairs.loc[pairs["printed"] != 0, [*keys, "series", "series_other", "ours", "printed", "seeds", "favours"]]
+def leads(mine: Rows) -> Rows:
+    """`ours` and `printed` of what a paper proposes minus every other series in the same setting, bounds left out."""
+    exact = mine[~mine["bound"] & ~mine["printed_bound"]]
+    both = exact[["ours", "printed"]]
+    exact = exact.assign(**both.mask(exact["unit"] != "%", both.map(np.log)))
+    pairs = exact[exact["own"]].merge(exact[~exact["own"]], on=["table", "metric", "setting"], suffixes=("", "_other"))
+    return pd.DataFrame({name: pairs[name] - pairs[f"{name}_other"] for name in both})
 
 
-HEAD = (
-    "table", "printed", "ours", "agree", "by chance (97.5 %)", "median distance", "leads", "same sign",
-    "always the proposed",
-)  # fmt: skip
+def slope(led: Rows) -> float:
+    """By how much the printed leads grow with ours, by least squares."""
+    return float(led["ours"].cov(led["printed"]) / led["ours"].var())
 
 
-def apart(paper: str, table: str) -> str:
-    """The name of the tables that have a line of their own where others of their paper share one: nearly all of their
-    numbers agree."""
-    return ", Tables 3 and 5" if paper == "dynamic_init" and table in ("table3", "table5") else ""
+def inside(rows: Rows) -> str:
+    """Numbers of one unit in our intervals, of those that have one, and half of such an interval in the median: "26 of
+    99 (± 1.2 points)", "5 of 5 (± 118 %)" of what is printed."""
+    told, percent = rows.dropna(subset=["half"]), (rows["unit"] == "%").all()
+    half = (told["half"] if percent else 100 * told["half"] / told["printed"]).median()
+    text = f"{int(told['inside'].sum())} of {len(told)} (± {half:.2g} {'points' if percent else '%'})"
+    return text if len(told) else "–"
 
 
-def counts(scale: str, tables: Path = Path("tables"), papers: bool = False) -> list[list[str]]:
-    """The lines of the table under `HEAD`, one for each table that a paper prints; papers: one for each paper instead.
-
-    At other scales than the paper's the numbers are of other data or lengths: there only leads are compared."""
-    found, printed, lines = numbers(scale, tables), _printed(), dict[str, list[tuple[str, str]]]()
-    for paper, table in printed:
-        lines.setdefault(paper + (apart(paper, table) if papers else f"/{table}"), []).append((paper, table))
-    of = found.set_index(["paper", "table"]).index
-    return [
-        _line(name, found[of.isin(keys)], sum(map(printed.__getitem__, keys)), scale) for name, keys in lines.items()
-    ]
+def line(name: str, rows: Rows) -> list[str]:
+    """A line under `HEAD`."""
+    mine = rows[rows["gap"].notna()]
+    chance, led = null(mine), leads(mine)
+    dealt = "{:.2g} ({:.2g})".format(*chance) if chance else "one series a setting"
+    fit = [f"{slope(led):.2f}", f"{led['ours'].corr(led['printed']):.2f}"] if len(led) >= FEW else ["–", "–"]
+    distance = f"{mine['gap'].abs().median():.2g}"
+    return [name, f"{len(rows):,}", f"{len(mine):,}", inside(rows), distance, dealt, str(len(led)), *fit]
 
 
-def _printed() -> dict[tuple[str, str], int]:
-    """(paper, table) -> how many results it prints."""
-    files = [(paper, f) for paper in PAPERS for f in sorted(Path(home.__path__[0], paper).glob("reported/table*.csv"))]
-    sizes = {(paper, f.stem): int(pd.read_csv(f)["metric"].isin(list(UNITS)).sum()) for paper, f in files}
-    return {key: size for key, size in sizes.items() if size}
-
-
-def _line(name: str, found: pd.DataFrame, printed: int, scale: str) -> list[str]:
-    mine = found[found["ours"].notna()]
-    led = leads(mine)
-    line = [name, f"{printed:,}", f"{len(mine):,}", *["–"] * 3, f"{len(led):,}", "–", "–"]
-    if len(mine) and scale == "paper":
-        chance, most = null(mine)
-        line[3], line[5] = near(mine)
-        line[4] = f"{chance:.0%} ({most:.0%})"
-    if len(led):
-        line[7] = f"{(led['ours'] * led['printed'] > 0).mean():.0%}"
-        line[8] = f"{led['favours'].mean():.0%}"
-    return line
-
-
-def near(mine: pd.DataFrame) -> tuple[str, str]:
-    """The share that agrees, and the median distance of each unit."""
-    median = mine.groupby("unit")["distance"].median()
-    gaps = [f"{gap:.2g} points" if unit == "%" else f"{gap:.0%} of {unit}" for unit, gap in median.items()]
-    return f"{mine['agrees'].mean():.0%}", ", ".join(gaps)
+# --- pages ------------------------------------------------------------------------------------------------------------
 
 
 def section(paper: str) -> str:
-    """Markdown: the counts of a paper's tables at paper scale that have numbers of ours, and a line for each other way
-    to read those that agree no better than by chance; "" where there are none."""
-    lines = [(name.split("/"), rest) for name, *rest in counts("paper")]
-    mine = [[table, *rest] for (of, table), rest in lines if of == paper and rest[1] != "0"]
-    names = [table for of, table in unexplained() if of == paper]
-    rows = [[name, said, *near(found)] for name in names for said, found in tried(paper, name)]
-    parts = [markdown(HEAD, mine, ":" + "-" * 8)] if mine else []
-    if names:
-        more = " Read otherwise, the same curves come as near as this:" * bool(rows)
-        parts.append(f"No better than by chance: {', '.join(names)}.{more}")
-    if rows:
-        parts.append(markdown(("table", "read as", "agree", "median distance"), rows, "::--"))
-    return "\n\n".join(parts)
+    """Markdown: how our numbers agree with the printed ones, which reading gives them, what stays, and what print alone
+    tells; "" for a paper of which there is nothing of it."""
+    file, there = readings.register(paper), held(paper)
+    lines = []
+    for name, before, after in by_table(paper, there):
+        lines += [line(name, before), *([line("the same, read otherwise", after)] if moved(after) else [])]
+    parts = [markdown(HEAD, lines, ":" + "-" * 8)] if lines else []
+    if there:
+        parts += ["As declared → read otherwise, on numbers that the reading was not chosen on:"]
+        parts += [markdown(READ, [row for each in there for row in reading(each)])]
+    parts += ["\n".join(f"- **{of['says']}** {told(of)}" for of in file["readings"])]
+    said = [f"- {function(paper, Code('findings:' + of['id']))()} {told(of)}" for of in file["findings"]]
+    parts += ["From the printed numbers alone:", "\n".join(said)] if said else []
+    return "\n\n".join(filter(None, parts))
 
 
-SAID = {True: "what the paper proposes", False: "what it is compared with"}
+def told(entry: Mapping[str, Any]) -> str:
+    """What an entry says in words, with its numbers."""
+    functions = {f.__name__: f for f in FUNCTIONS}
+    found = ((word, entry[key]) for key, word in WORDS.items() if key in entry)
+    return " ".join(f"*{word}:* {' '.join(filled(text, functions).split())}" for word, text in found)
 
 
-def figure(scale: str) -> Figure:
-    """Ours over printed, a panel for each paper and unit; the grey band is what counts as agreement."""
-    found = numbers(scale)
-    found = found[found["ours"].notna()]
-    others = [apart(*key) for key in zip(found["paper"], found["table"], strict=True)]
-    panels: list[tuple[Any, pd.DataFrame]] = [
-        *found.groupby([pd.Categorical(found["paper"], PAPERS), pd.Series(others, found.index), "unit"], observed=True)
-    ]
-    columns = min(4, len(panels))
+def reading(one: Held) -> Iterable[list[str]]:
+    """The lines of a reading under `READ`, one for each unit."""
+    of, names = one.of, dict.fromkeys(f"*{name}*" for _, name in one.chosen)
+    where = [f"table {', '.join(t.removeprefix('table') for t in of['tables'])}", *_rows(of.get("where", {}))]
+    on = f"on the other values of {_columns(of['blocks'])}" if "blocks" in of else "elsewhere"
+    on = f"on {'; '.join(_rows(of['chosen_on']))}" if "chosen_on" in of else on
+    each = f", for each {_columns(of['within'])}" if "within" in of else ""
+    says = "Nearest of those tried: " * ("tried" in of) + of["says"]
+    for unit, after in one.after.groupby("unit"):
+        pair = one.before.loc[after.index], after
+        rms = " → ".join(f"{(rows['gap'] ** 2).mean() ** 0.5:.2f}" for rows in pair)
+        near = " → ".join(f"{rows['agrees'].mean():.0%}" for rows in pair)
+        what = "points" if unit == "%" else f"(logarithm of {unit})"
+        yield [says, f"{len(after)}: {'; '.join(where)}", f"{on}{each}: {'; '.join(names)}", f"{rms} {what}", near]
+
+
+def _columns(names: Iterable[str]) -> str:
+    return " and ".join(heading(c).lower() for c in names)
+
+
+def _rows(where: Mapping[str, Any]) -> list[str]:
+    return [f"{heading(c).lower()} {', '.join(pretty(v) for v in listed(values))}" for c, values in where.items()]
+
+
+def summary() -> str:
+    """Markdown: a line for each paper: by table how many printed numbers are inside, and where they come from."""
+    rows = []
+    for paper in PAPERS:
+        found, there = declared(paper), by_table(paper, held(paper))
+        said = [f"{name}: {inside(a)}" + f"; read otherwise {inside(b)}" * moved(b) for name, a, b in there]
+        link, run = f"[{about(paper).name}](docs/papers/{paper}.md)", f"{found['gap'].notna().sum()} of {len(found):,}"
+        rows.append([link, run, "<br>".join(said) or "–", readings.register(paper)["short"]])
+    return markdown(("paper", "were run", "printed numbers inside", "where they come from"), rows)
+
+
+def figure() -> Figure:
+    """The printed numbers over ours, a panel for each paper and unit, and another one where some are read otherwise."""
+    panels = []
+    for paper in PAPERS:
+        found = declared(paper)
+        for unit, after in under(found, held(paper)).groupby("unit"):
+            before = found[found["unit"] == unit]
+            both = pd.concat([before, after])[["ours", "printed"]].dropna()
+            for part, state in ((before, DECLARED), (after, "read otherwise"))[: (1 + moved(after)) * bool(len(both))]:
+                told = part["inside"].dropna()
+                title = f"{about(paper).name},\n{state}: {told.sum()} of {len(told)}"
+                panels.append((title, str(unit), part[part["gap"].notna()][::-1], both))  # the readings are drawn last
     with style():
-        fig, axes = sheet(-(-len(panels) // columns), columns, height=2.1)
+        fig, axes = sheet(-(-len(panels) // 4), 4, height=1.75)
+        for ax, (title, unit, mine, both) in zip(axes.flat, panels, strict=False):
+            _panel(ax, unit, mine, both)
+            ax.set_title(title, fontsize="small")
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
-        for ax, ((paper, other, unit), mine) in zip(axes.flat, panels, strict=False):
-            _panel(ax, mine, unit)
-            name = textwrap.fill(about(paper).name + other, 24)
-            ax.set_title(f"{name}\n{100 * mine['agrees'].mean():.0f} % of {len(mine)} agree", fontsize="medium")
-        around.legend(fig)
     return fig
 
 
-def _panel(ax: Axes, mine: pd.DataFrame, unit: str) -> None:
-    import numpy as np
-    import seaborn
-    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+def _panel(ax: Axes, unit: str, mine: Rows, both: Rows) -> None:
+    from matplotlib.ticker import LogLocator
 
-    low, high = mine[["ours", "printed"]].min().min(), mine[["ours", "printed"]].max().max()
+    low, high = both.min().min(), both.max().max()
     ends = np.array((max(0.0, low - 3), min(100.0, high + 3)) if unit == "%" else (low / 1.5, high * 1.5))
-    near = POINTS if unit == "%" else SHARE * ends
     ax.plot(ends, ends, color="#404040", linewidth=0.8, zorder=1)
-    ax.fill_between(ends, ends - near, ends + near, color="#d9d9d9", linewidth=0, zorder=0.5)
-    order, own = [SAID[False], SAID[True]], mine["own"].map(SAID)
-    seaborn.scatterplot(
-        x=mine["printed"], y=mine["ours"], hue=own, hue_order=order, style=own, style_order=order,
-        palette=["#0072b2", "#d55e00"], s=14, linewidth=0.4, alpha=0.7, ax=ax,
-    )  # fmt: skip
-    for legend in filter(None, [ax.get_legend()]):  # one for all panels stands below
-        legend.remove()
-    ax.set(xlabel=f"printed ({unit})", ylabel=f"ours ({unit})", box_aspect=1)
-    if unit != "%":
-        ax.set(xscale="log", yscale="log")
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if ends[1] < 20 * ends[0] else (1,)))
-            axis.set_minor_locator(NullLocator())
-            axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    ax.set(xlim=ends, ylim=ends)
-
-
-# --- tables that agree no better than by chance: what else was tried, and how near that comes ---
-
-READINGS = {
-    "the best evaluation": Reading(best=True),
-    "the last evaluation": Reading(tail=1),
-    "the mean of the last ten": Reading(tail=10),
-    "first hit of the raw curve": Reading(hit=1),
-    "first hit of the mean of five evaluations": Reading(hit=5),
-    "first hit of the mean curve": Reading(pooled=True),
-}
-WINDOWS = [(first, first + length - 1) for first in (0, 1, 6, 11) for length in (5, 10)]
-"""Rounds of a session that an accuracy after a transition may be the mean of; 0 is the end of the session before."""
-
-
-@cache
-def unexplained() -> list[tuple[str, str]]:
-    """(paper, table) at paper scale of those that do not agree more often than 97.5 % of deals do."""
-    found = numbers("paper")
-    groups = found[found["ours"].notna()].groupby(["paper", "table"], sort=False)
-    no_better = (name for name, mine in groups if mine["agrees"].mean() <= null(mine)[1])
-    return [(str(paper), str(table)) for paper, table in no_better]
-
-
-def tried(paper: str, table: str) -> list[tuple[str, pd.DataFrame]]:
-    """Ways to read a table -> its numbers, where some of ours are others then; of the windows the nearest."""
-    artifact = next(a for a in artifacts(paper) if a.name == table)
-    histories, reported = stored(artifact, "paper"), tables.reported(paper, table)
-    measures = [] if callable(artifact.cells) else artifact.cells
-
-    def read_so(reading: Reading, cells: Sequence[Measure]) -> pd.DataFrame:
-        made = replace(artifact, cells=tuple(cells)) if cells else artifact
-        with read_as(reading):
-            found = render.check(made, metrics.cells(made, histories))
-        text = io.StringIO(formats.csv(tables.build(made, found, reported, "paper")))
-        read = of(paper, table, pd.read_csv(text, keep_default_na=False, dtype=str))
-        return read[read["ours"].notna()]
-
-    usual = read_so(Reading(), measures)
-    windows = [m for m in measures if isinstance(m, Window) and (m.name or m.metric) in set(usual["metric"])]
-    # Seeds of other lengths ended at their targets: they say nothing of another hit.
-    run = label_columns(histories.frame)
-    lengths = histories.frame.groupby([*run, "seed"], dropna=False)["round"].max()
-    early = bool((lengths.groupby(run, dropna=False).nunique() > 1).any())
-    read = {k: r for k, r in READINGS.items() if not (windows or (early and (r.hit or r.pooled)))}
-    ways = [(said, read_so(reading, measures)) for said, reading in read.items()]
-    moved = {}
-    for first, last in WINDOWS if windows else ():
-        try:
-            moved[first, last] = read_so(Reading(), [replace(m, first=first, last=last) for m in windows])
-        except ValueError:  # rounds that were not evaluated
-            continue
-    if moved:
-        first, last = max(moved, key=lambda w: moved[w]["agrees"].mean())
-        ways.append((f"of {len(moved)} windows the nearest: rounds {first} to {last}", moved[first, last]))
-    return [(said, found) for said, found in ways if len(found) and not found["ours"].equals(usual["ours"])]
+    colours = np.where(mine["reading"] == DECLARED, "#0072b2", "#d55e00")
+    ax.scatter(mine["ours"], mine["printed"], s=12, c=colours, alpha=0.6, linewidth=0)
+    ax.set(xlabel=f"ours ({unit})", ylabel=f"printed ({unit})", box_aspect=1, xlim=ends, ylim=ends)
+    if unit == "%":
+        ax.set(xticks=ax.get_yticks(), xlim=ends)
+        return
+    ax.set(xscale="log", yscale="log")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if ends[1] < 20 * ends[0] else (1,)))
+        axis.set_major_formatter("{x:,.0f}")
+    ax.minorticks_off()

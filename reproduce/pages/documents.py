@@ -2,7 +2,7 @@
 in README.
 
 A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers. A
-paper's page goes on with tables of its agreement with the print and of its open choices.
+paper's page goes on with how its numbers agree with the print, where that comes from, and its open choices.
 `reproduce report --docs` writes them, and a test compares. So no sentence keeps an old number or verdict.
 """
 
@@ -26,7 +26,7 @@ from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts import words
 from reproduce.verdicts.scope import EMPIRICAL, GENUINE, STAND_IN
-from reproduce.verdicts.scoreboard import claims, scoreboard
+from reproduce.verdicts.scoreboard import by_ground, claims, counts, scoreboard
 from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
 
 if TYPE_CHECKING:
@@ -134,15 +134,14 @@ def told(v: Verdict) -> str:
 
 def _numbers(v: Verdict) -> list[str]:
     """The deciding number of the print and ours."""
-    return [words.deciding(m, v.names) or "–" for m in (v.printed, v.measured)]
+    return [words.deciding(v.printed, v.names) or "–", words.ours(v) or "–"]
 
 
 def _readme(results: str, boards: Boards) -> str:
     """README with its blocks anew."""
-    counts = [[cell.replace("%", " %") for cell in line] for line in agreement.counts("paper", papers=True)]
     blocks = {
         "papers": first_table(boards["paper"]),
-        "agreement": markdown(agreement.HEAD, counts, ":" + "-" * 8),
+        "agreement": agreement.summary(),
         "coverage": coverage_table(),
         "claims": claims_table(boards),
         "results": results,
@@ -164,14 +163,18 @@ def with_blocks(file: Path, blocks: Mapping[str, str]) -> str:
 
 
 def claims_table(boards: Boards) -> str:
-    """Markdown: how many claims are judged on the papers' data, by their verdicts."""
-    (board,) = [board for scale, board in boards.items() if scale == "paper"]
-    rows = [(about(paper).name, claims([v for v in board if v.paper == paper])) for paper in PAPERS]
-    counts = [(name, Counter(v.verdict for v in mine if v.rests_on == GENUINE), len(mine)) for name, mine in rows]
-    on_data = [word for word in JUDGED if word not in ON_STAND_IN.values()]
-    counts.append(("all", sum((c for _, c, _ in counts), Counter[str]()), sum(n for *_, n in counts)))
-    lines = [(name, str(n), str(c.total()), *(str(c[word]) for word in on_data)) for name, c, n in counts]
-    return markdown(("paper", "claims", "judged on its data", *on_data), lines, ":" + "-" * (2 + len(on_data)))
+    """Markdown: how many claims of each paper are judged on its data, and of all on what else, by their verdicts."""
+    board, words = boards["paper"], [word for word in JUDGED if word not in ON_STAND_IN.values()]
+    papers = [(about(paper).name, [v for v in board if v.paper == paper]) for paper in PAPERS]
+    parts: list[tuple[str, Any, Counter[str]]] = [
+        (name, len(claims(mine)), counts(v for v in mine if v.rests_on == GENUINE)) for name, mine in papers
+    ]
+    parts += [(f"all, on {ground}", "", found) for ground, found in by_ground(board) if found]
+    parts += [("all", counts(board).total(), counts(board))]
+    lines = [[name, claimed, sum(c[w] for w in words), *(c[w] for w in words)] for name, claimed, c in parts]
+    table = markdown(("paper", "claims", "judged", *words), lines, ":" + "-" * (2 + len(words)))
+    left = counts(board)["not run"]
+    return f"{table}\n\nThe lines of papers count what is judged on their data; {left} claims are not run."
 
 
 def both_scales(boards: Boards) -> str:

@@ -28,7 +28,7 @@ from reproduce.text import counted, duration
 from reproduce.text import short as short_number
 from reproduce.verdicts import words
 from reproduce.verdicts.scope import CHECK, GROUNDS, STAND_IN, ground
-from reproduce.verdicts.scoreboard import Verdict, by_ground, claims, headline
+from reproduce.verdicts.scoreboard import Verdict, by_ground, counts, headline
 from reproduce.verdicts.verdict import ON_STAND_IN, SIGNS, VERDICTS
 
 KINDS = {
@@ -106,7 +106,7 @@ def item(
         shown = {"table": to_html(read_text(first.with_suffix(".md")).partition("\n")[2], label(artifact))}
     named = {"artifact": artifact, "key": artifact.id.replace("/", "-"), "label": label(artifact)}
     ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
-    judged = {"verdicts": ordered, "count": Counter(v.verdict for v in claims(verdicts))}
+    judged = {"verdicts": ordered, "count": counts(verdicts)}
     origin = {
         "command": f"snakemake {first} --cores 2",
         "facts": _facts(artifact, scale),
@@ -146,7 +146,7 @@ def page(
     from jinja2 import Environment, FileSystemLoader
 
     shown, folder = contents(scale, verdicts, **more), FileSystemLoader(Path(__file__).parent)
-    total = Counter(v.verdict for v in claims(verdicts))
+    total = counts(verdicts)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     like = {seen: word for word, seen in ON_STAND_IN.items()}
     environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why, "forest": forest}
@@ -157,7 +157,7 @@ def page(
         total=total,
         statements=len(verdicts),
         check=CHECK,
-        results=results.tally(plan.jobs(scale)),
+        results=results.tally(results.of(plan.jobs(scale))),
         headline=headline(scale, verdicts),
         refused=due.refused(scale),
         grounds=by_ground(verdicts),
@@ -179,7 +179,7 @@ def key(v: Verdict) -> str:
 def numbers(v: Verdict) -> dict[str, str]:
     """Ours, what is required, the paper's number."""
     m = v.measured
-    found = {"ours": words.deciding(m, v.names), "required": words.demanded(m, v.ours)} if m else {}
+    found = {"ours": words.ours(v), "required": words.demanded(m, v.ours)} if m else {}
     return {**found, "paper": words.deciding(v.printed, v.names)} if v.printed else found
 
 
@@ -196,10 +196,11 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     jobs = plan.artifact_jobs(scale, artifact.id)
     if not jobs:
         yield "Results", "nothing is trained: computed when it is drawn"
-    if not (used := [j for j in jobs if results.standing(j).usable]):
+    read, used = results.read_by(scale, artifact.id), sum(results.standing(j).usable for j in jobs)
+    if not used:
         return
-    yield "Results", results.tally(jobs) + f", of {len(jobs)} jobs" * (len(used) < len(jobs))
-    made = [*{id(run.training): run.training for j in used for run in results.standing(j).there}.values()]
+    yield "Results", results.tally(read) + f", of {used} of {len(jobs)} jobs" * (used < len(jobs))
+    made = [*{id(run.stored.training): run.stored.training for run in read if run.stored}.values()]
     yield "Commit", _several(n["git"] for n in made)
     yield "Device", _several(str(n.get("gpu", n.get("device", "cpu").upper())) for n in made)
     seconds, flops = (sum(float(n.get(k) or 0) for n in made) for k in ("seconds", "flops"))
@@ -210,11 +211,11 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
 def citing(artifact: Artifact, scale: str) -> tuple[str, str, str]:
     """May its numbers be cited as those of the paper's settings? One of `CITED`, of how many seeds, and why; "" for all
     where there are none."""
-    panels, read = {p.name: p for p in artifact.panels(scale)}, plan.seeds_read(scale, artifact.id)
+    panels = {p.name: p for p in artifact.panels(scale)}
     jobs = plan.artifact_jobs(scale, artifact.id)
     if not jobs:
         return "yes", "", "computed from the definitions, not trained"
-    runs = [run for j in jobs for run in results.standing(j).runs if run.seed in read[j.panel.name]]
+    runs = results.read_by(scale, artifact.id)
     there = [run for run in runs if run.stored]
     if not there:
         return "", "", ""

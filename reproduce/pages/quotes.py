@@ -19,11 +19,11 @@ from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError, unknown
 from reproduce.papers import PAPERS, artifacts
 from reproduce.report import metrics, render
-from reproduce.report.histories import Histories
 from reproduce.report.metrics import Reading, read_as, t_interval
 from reproduce.report.names import canonical
 from reproduce.runs import plan, results
 from reproduce.text import duration
+from reproduce.verdicts.judging import level_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,14 +116,9 @@ def printed(artifact: str) -> Cells:
 # --- another reading of stored curves: a paper seldom says which evaluation it reports ---
 
 
-def stored(artifact: Artifact, scale: str) -> Histories:
-    """The stored curves that an artifact is drawn from; an empty frame where there are none."""
-    return render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
-
-
 def text_as(artifact: Artifact, scale: str, reading: Reading) -> str:
     """The file of cells that another reading of its stored curves makes. UserError if there are none."""
-    histories = stored(artifact, scale)
+    histories = render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
     if histories.frame.empty:
         raise UserError(f"{scale}/{artifact.paper}_{artifact.name} has no stored curves to read otherwise")
     with read_as(reading), render.lacking(artifact, histories):
@@ -142,15 +137,18 @@ def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
     return _valued(_table(io.StringIO(text_as(known[name], scale, Reading(**reading)))), f"{artifact} read otherwise")
 
 
-def lead(a: Cells, b: Cells, digits: int = 1) -> str:
+def lead(a: Cells, b: Cells, digits: int = 1, look: int = 0) -> str:
     """Mean of a - b over the seeds that both have, with its interval: "9.4 (4.5 to 14.4)". Where a claim asks for this
-    difference, both are those of its verdict; else the interval is the t-interval at 95 %.
+    difference, both are those of its verdict; else the interval is the t-interval at 95 %. look: the t-interval at the
+    level of that look, whatever claims ask, for tables of one level.
 
     Where a missed a target in some seed the numbers are lower bounds, and so is the interval's lower end; there is no
     upper one: "9.4 (4.5 or more)". Where b did, the other way round; where both did, there is no interval.
     """
     a, b = _shared(a, b)
     value, low, high = gap(a, b)
+    if look:
+        low, high = t_interval(list(a.seeds - b.seeds), level_at(look))
     low, high = -math.inf if b.censored else low, math.inf if a.censored else high
     said, least, most = (f"{end:.{digits}f}".replace("-", "−") for end in (value, low, high))
     ends = f"{least} to {most}" if math.isfinite(low) else f"{most} or less"
@@ -297,22 +295,5 @@ def _valued(rows: pd.DataFrame, name: str) -> Cells:
     return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), name)
 
 
-def beside(ours: Cells, theirs: Cells) -> pd.DataFrame:
-    """The cells that both have: `gap` (our mean over seeds minus the printed number) and `p`, that of Welch's test with
-    our deviation over seeds and the printed one, of three runs; NaN without spread on both sides."""
-    import pandas as pd
-    from scipy.stats import ttest_ind_from_stats
-
-    keys = [c for c in map(str, theirs.rows) if c in ours.rows and c not in ("seed", "value", "std", "artifact")]
-    left, right = (f.rows.assign(**{k: f.rows[k].map(canonical) for k in keys}) for f in (ours, theirs))
-    means = left.groupby(keys)["value"].agg(ours="mean", deviation="std", seeds="count").reset_index()
-    printed_std = pd.to_numeric(right["std"], errors="coerce") if "std" in right else float("nan")
-    both = means.merge(right[[*keys, "value"]].assign(printed_std=printed_std), on=keys)
-    known = (both["deviation"] > 0) & (both["printed_std"] > 0)
-    one, two = both[["ours", "deviation", "seeds"]], both[["value", "printed_std"]].where(known).assign(seeds=3)
-    welch = ttest_ind_from_stats(*one.to_numpy(float).T, *two.to_numpy(float).T, equal_var=False)
-    return both.assign(gap=both["ours"] - both["value"], p=welch.pvalue)
-
-
-FUNCTIONS = (cells, printed, played, lead, share, beside, panel, minutes, outcomes, told)
+FUNCTIONS = (cells, printed, played, lead, share, panel, minutes, outcomes, told)
 """What templates can call."""

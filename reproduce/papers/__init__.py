@@ -54,11 +54,16 @@ class Coverage(NamedTuple):
 
     def made(self, scale: str, results: Path = Path("results")) -> int:
         """How many of them have cells at a scale, whole or in part."""
-        files = [results / scale / "cells" / f"{self.paper}_{name}.csv" for name in self.declared]
-        return sum(file.is_file() and file.read_bytes().count(b"\n") > 1 for file in files)
+        return sum(has_numbers(scale, f"{self.paper}/{name}", results) for name in self.declared)
 
     def __str__(self) -> str:
         return f"{len(self.declared)} of {self.printed}"
+
+
+def has_numbers(scale: str, artifact: str, results: Path = Path("results")) -> bool:
+    """Are there cells of an artifact ("fedacs/fig6") at a scale?"""
+    file = results / scale / "cells" / f"{artifact.replace('/', '_')}.csv"
+    return file.is_file() and file.read_bytes().count(b"\n") > 1
 
 
 def coverage() -> tuple[Coverage, ...]:

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from reproduce.declare.apart import settings_kept
 from reproduce.errors import UserError
 from reproduce.play.match import FACTORS, Match
 from reproduce.play.owndata import benchmarks
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["play", "summary"]
 
 
+@settings_kept()
 def play(
     algorithms: str | Iterable[str],
     on: str | Iterable[str] = (),

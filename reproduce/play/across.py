@@ -18,6 +18,7 @@ from reproduce.play import scores
 from reproduce.play.scores import number, span
 from reproduce.play.specs import NAMES
 from reproduce.report import figures
+from reproduce.report.formats import block, md
 from reproduce.report.looks import BLUE, DARK, GREY, VERMILLION
 from reproduce.report.names import pretty
 from reproduce.text import markdown as grid
@@ -86,7 +87,7 @@ def markdown(found: pd.DataFrame) -> list[str]:
     lines = []
     for algorithm, rank in zip(matrix.algorithms, matrix.ranks, strict=True):
         cells = [matrix.cells.get((algorithm, b)) for b in matrix.benchmarks]
-        lines.append([algorithm, *(_entry(matrix, c) if c else "" for c in cells), rank])
+        lines.append([md(algorithm), *(_entry(matrix, c) if c else "" for c in cells), rank])
     units = {"accuracy": "accuracy (%)", "distance": "distance to the optimum"}
     measured = " or ".join(units[m] for m in dict.fromkeys(found["metric"]))
     said = [
@@ -96,11 +97,11 @@ def markdown(found: pd.DataFrame) -> list[str]:
     if any(c["edge"] for c in matrix.cells.values()):
         said.append(f"{EDGE} The best rate is the first or the last of its grid: another one may be better.")
     said += [*judged(matrix), *(f"({number}) {reason}." for reason, number in matrix.reasons.items())]
-    head = ["algorithm", *matrix.benchmarks, "mean rank (benchmarks)"]
+    head = ["algorithm", *map(md, matrix.benchmarks), "mean rank (benchmarks)"]
     return [
         *grid(head, lines, ":" + "-" * (len(head) - 1)).split("\n"),
         "",
-        *(f"- {line}" for line in said),
+        *(f"- {block(line)}" for line in said),
     ]
 
 

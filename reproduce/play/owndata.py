@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +25,7 @@ from reproduce.play.benchmarks import Benchmark, find
 from reproduce.play.specs import called, checked, fields, network, owned
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, System
+from reproduce.text import spelled
 
 CLIENTS, EPOCHS, BATCH, RATE = 20, 2, 16, 0.1
 ROUNDS = {"smoke": 10, "reduced": 50, "paper": 200}
@@ -93,34 +94,37 @@ def benchmarks(
     label: str = LABEL,
     epochs: float | None = None,
     by_client: bool = False,
+    drop: Sequence[str] = (),
 ) -> list[Benchmark]:
     """The benchmarks of these names; with what is the user's own in place of theirs, and without names a plain one.
 
     data: what `userdata.bring` takes. model: "module:name(number=1)", a class or a function that can be imported, or a
     record of `models.declared`. partition: "Dirichlet(0.3)", "column:NAME", or a record. epochs: of a client in a
     round, 0.5 say. by_client: with columns `worst_client`, the accuracy of the worst client, and `client_spread`, the
-    standard deviation over clients. Raises UserError.
+    standard deviation over clients. drop: columns of the data that are left out. Raises UserError.
     """
-    if all(given is None for given in (data, model, partition, clients, epochs)) and not by_client:
+    if all(given is None for given in (data, model, partition, clients, epochs, drop or None)) and not by_client:
         return [find(name, scale) for name in dict.fromkeys(on)]
     if not on and data is None:
         raise UserError("what replaces a benchmark's own goes with --data FOLDER or --on BENCHMARK")
     if epochs is not None:
         check("--epochs", epochs, Annotated[float, Bounds(above=0)])
-    own = replace(_own(data, model, partition, clients, label), epochs=epochs, by_client=by_client)
+    own = replace(_own(data, model, partition, clients, label, drop), epochs=epochs, by_client=by_client)
     if on:
         return [_replaced(find(name, scale), own) for name in dict.fromkeys(on)]
     return [_plain(own, scale)]
 
 
-def _own(data: Any, model: Any, partition: Any, clients: int | None, label: str) -> Own:
+def _own(data: Any, model: Any, partition: Any, clients: int | None, label: str, drop: Sequence[str]) -> Own:
+    if drop and data is None:
+        raise UserError("the columns that are left out are those of your own data: name them with --data")
     if clients is not None:
         check("--clients", clients, Count)
     column = partition.removeprefix(COLUMN) if isinstance(partition, str) and partition.startswith(COLUMN) else ""
     if column and data is None:
         raise UserError(f"{partition}: the column that names the client is one of your own data: name them with --data")
-    found = None if data is None else bring(data, label, column)
-    name = "" if data is None else Path(data).resolve().name if isinstance(data, str | Path) else "data"
+    found = None if data is None else bring(data, label, column, drop)
+    name = "" if data is None else spelled(Path(data).resolve().name) if isinstance(data, str | Path) else "data"
     split = parse(partition) if isinstance(partition, str) and not column else partition
     if column and found:
         split = ByColumn(found, column)

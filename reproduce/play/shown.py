@@ -14,6 +14,7 @@ from reproduce.play.match import TUNING_SEEDS, Match
 from reproduce.play.scores import BY_CLIENT, number, span, summary
 from reproduce.report import around, figures
 from reproduce.report.entries import scale_line
+from reproduce.report.formats import block, md
 from reproduce.text import counted, named_seeds
 from reproduce.text import markdown as grid
 
@@ -48,24 +49,24 @@ def rows(found: pd.DataFrame) -> list[list[str]]:
 def markdown(match: Match, frame: pd.DataFrame) -> str:
     """The table of every benchmark; with several, one of the means of all before them; how the numbers were made."""
     found = summary(frame)
-    out = [f"# {', '.join(b.name for b in match.benchmarks)} at {match.benchmarks[0].scale} scale", ""]
+    out = [f"# {md(', '.join(b.name for b in match.benchmarks))} at {match.benchmarks[0].scale} scale", ""]
     if len(match.benchmarks) > 1:
         out += [*across.markdown(found), ""]
     for benchmark in match.benchmarks:
         metric, unit = benchmark.metric
         head = ["algorithm", "rate", f"{metric}{f' ({unit})' * bool(unit)}", "95 % interval",
-                f"minus {benchmark.reference}", "95 % interval", *CLIENTS * (BY_CLIENT[0] in found),
+                f"minus {md(benchmark.reference)}", "95 % interval", *CLIENTS * (BY_CLIENT[0] in found),
                 "rank", "state"]  # fmt: skip
-        mine = [line[1:] for line in rows(found[found["benchmark"] == benchmark.name])]
+        mine = [[*map(md, line[1:])] for line in rows(found[found["benchmark"] == benchmark.name])]
         out += [
-            f"## {benchmark.name}",
+            f"## {md(benchmark.name)}",
             "",
-            f"{benchmark.declared}." + (f" {benchmark.substitute}." if benchmark.substitute else ""),
+            block(f"{benchmark.declared}." + (f" {benchmark.substitute}." if benchmark.substitute else "")),
             "",
             grid(head, mine, ":" + "-" * (len(head) - 1)),
             "",
         ]
-    return "\n".join([*out, *(f"- {note}" for note in notes(match))]) + "\n"
+    return "\n".join([*out, *(f"- {block(note)}" for note in notes(match))]) + "\n"
 
 
 def notes(match: Match) -> list[str]:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reproduce import store
-from reproduce.declare.experiment import COLUMNS, Experiment, recorded
+from reproduce.declare.experiment import COLUMNS, Experiment, declares
 from reproduce.errors import UserError
 from reproduce.report.names import canonical
 from reproduce.settings import settings
@@ -116,7 +116,9 @@ def load(
     missing, found = list[tuple[str, str]](), list[tuple[pd.DataFrame, list[Stored]]]()
     for source in {source.file: source for source in sources}.values():
         frame, runs = _read(source, seeds)
-        if source.without and not (runs and all(any(_declares(run, e) for run in runs) for e in source.needed)):
+        if source.without and not (
+            runs and all(any(declares(run.experiment, e) for run in runs) for e in source.needed)
+        ):
             missing.append((source.panel, source.without))
         else:
             found.append((frame, runs))
@@ -124,7 +126,7 @@ def load(
     for e in wanted:
         named[tuple(sorted(e.labels.items()))].append(e)
     mine = [
-        (frame, [run for run in runs if not wanted or any(_declares(run, e) for e in named[run.name[:-1]])])
+        (frame, [run for run in runs if not wanted or any(declares(run.experiment, e) for e in named[run.name[:-1]])])
         for frame, runs in found
     ]
     used = [run for _, runs in mine for run in runs]
@@ -186,12 +188,7 @@ def _rows(frame: pd.DataFrame, runs: Sequence[Stored]) -> pd.DataFrame:
     return frame.take(np.concatenate(places) if places else np.arange(0))
 
 
-def _declares(run: Stored, e: Experiment) -> bool:
-    """Was the run declared as the experiment, or as it would be to its target?"""
-    return recorded(run.experiment, e) or recorded(run.experiment, e.to_target)
-
-
 def _equal(runs: Sequence[Stored], e: Experiment) -> list[Stored]:
     """The runs of an experiment that differs from this one in its labels only, if there is one."""
-    first = next((run.labels for run in runs if _declares(run, e)), None)
-    return [run for run in runs if run.labels == first and _declares(run, e)]
+    first = next((run.labels for run in runs if declares(run.experiment, e)), None)
+    return [run for run in runs if run.labels == first and declares(run.experiment, e)]

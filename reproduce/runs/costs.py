@@ -1,4 +1,4 @@
-"""What a job costs on this machine, and whether it may: rates of the committed runs, `REPRODUCE_BUDGET`.
+"""What a job costs on this machine, and whether it may: rates and ends of the committed runs, `REPRODUCE_BUDGET`.
 
 Like `reproduce.runs.plan`, which Snakemake asks as often, this imports neither torch nor pandas.
 """
@@ -6,53 +6,84 @@ Like `reproduce.runs.plan`, which Snakemake asks as often, this imports neither 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from reproduce.declare.experiment import Experiment
-from reproduce.runs import plan, results
+from reproduce.papers import PAPERS
+from reproduce.runs import ends, plan, results
+from reproduce.runs.ends import Ends
 from reproduce.runs.plan import Job
-from reproduce.settings import budget
+from reproduce.settings import budget, settings
+from reproduce.text import duration
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of all runs together: training samples, FLOPs, seconds of one core of this machine; the most bytes of any."""
+    """Of all runs together: training samples and FLOPs, if all go on to their end; seconds of one core of this machine;
+    the most bytes of any.
+
+    Where runs may end at a target, `most` seconds are those to their end, and `loose` the part of `seconds` that is
+    a bound, too, since no run like them is there (`reproduce.runs.ends`).
+    """
 
     samples: float
     flops: float
     seconds: float
     bytes: float
+    most: float = 0.0
+    loose: float = 0.0
 
 
-def together(experiments: Sequence[Experiment], seeds: Sequence[int]) -> Cost:
-    """Estimated cost of experiments in one process; an upper bound where runs stop at a target."""
+def together(experiments: Sequence[Experiment], seeds: Sequence[int], there: Ends | None = None) -> Cost:
+    """Estimated cost of experiments in one process; there: runs that say where such end."""
     from reproduce.runs import rates
 
-    each = [rates.estimate(e, seeds) for e in experiments]
-    took = len(seeds) * sum(map(rates.seconds, experiments))
-    samples, flops = sum(w.samples for w in each), sum(w.flops for w in each)
-    return Cost(samples, flops, rates.machine() * (rates.START + took), max(w.bytes for w in each))
+    each, took = [rates.estimate(e, seeds) for e in experiments], [len(seeds) * rates.seconds(e) for e in experiments]
+    went = [ends.share(e, there or {}) if ends.early(e) else 1.0 for e in experiments]
+    most, seconds = sum(took), sum(s if w is None else w * s for s, w in zip(took, went, strict=True))
+    loose = sum(s for s, w in zip(took, went, strict=True) if w is None)
+    start = rates.START
+    times = (rates.machine() * s for s in (start + seconds, start + most, loose + start * (loose == most > 0)))
+    samples, flops, size = sum(w.samples for w in each), sum(w.flops for w in each), max(w.bytes for w in each)
+    return Cost(samples, flops, bytes=size, **dict(zip(("seconds", "most", "loose"), times, strict=True)))
 
 
-@cache
 def cost(job: Job) -> Cost:
     """Estimated cost of a job, whose experiments train in one cohort."""
-    return together(job.experiments, job.panel.seeds)
+    stamps = ends.there(job.scale, job.paper) if at_most(job) and job.paper in PAPERS else ()
+    return _cost(job, settings().to_target, stamps)
+
+
+@lru_cache(10_000)
+def _cost(job: Job, to_target: bool, stamps: object) -> Cost:
+    experiments = [e.to_target if to_target else e for e in job.experiments]
+    return together(experiments, job.panel.seeds, ends.seen(job.scale, job.paper) if stamps else None)
 
 
 def due(job: Job) -> Cost:
     """Estimated cost of training the job now: of the runs that are due, of all if none is."""
     each = [cost(part) for part in results.parts(job) or (job,)]
-    samples, flops, seconds = (sum(getattr(c, name) for c in each) for name in ("samples", "flops", "seconds"))
-    return Cost(samples, flops, seconds, max(c.bytes for c in each))
+    names = ("samples", "flops", "seconds", "most", "loose")
+    return Cost(**{name: sum(getattr(c, name) for c in each) for name in names}, bytes=max(c.bytes for c in each))
+
+
+def said(costs: Iterable[Cost]) -> str:
+    """How long all that takes: "about 2 h (≤ 9 h) + ≤ 3 h", where the last is of what no run says when it ends."""
+    found = [*costs]
+    seconds, most, loose = (sum(getattr(c, name) for c in found) for name in ("seconds", "most", "loose"))
+    known = max(0.0, seconds - loose)
+    exact = most - seconds < 0.005 * most
+    bounded = f"about {duration(known)} (≤ {duration(most - loose)})"
+    parts = [duration(known) if exact else bounded] * (known > 0) + [f"≤ {duration(loose)}"] * (loose > 0)
+    return " + ".join(parts)
 
 
 def at_most(job: Job) -> bool:
-    """Is the cost an upper bound, because runs may end at their target?"""
-    return any(getattr(e.clock, "until", None) is not None for e in job.experiments)
+    """May runs of the job end at a target?"""
+    return any(map(ends.early, job.experiments))
 
 
 def minutes(scale: str, paper: str, name: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from reproduce.engine.host import machine
 from reproduce.engine.kernels import library
-from reproduce.errors import UserError
+from reproduce.errors import UserError, say_once
 from reproduce.settings import variable
 
 PACKAGE = Path(__file__).parent.parent
@@ -47,12 +47,14 @@ def commit() -> str:
     except (OSError, ValueError, subprocess.SubprocessError):
         pass
     said = variable("REPRODUCE_COMMIT") or "unknown"
+    if said == "unknown" and (PACKAGE.parent / ".git").exists():
+        say_once(f"git does not say the commit of {PACKAGE.parent}: name it in REPRODUCE_COMMIT, for the provenance")
     if said != "unknown" and not re.fullmatch("[0-9a-f]{12,40}", said):
         raise UserError(f"REPRODUCE_COMMIT={said}: use what `git rev-parse HEAD` says where the code comes from")
     return said if said == "unknown" else said[:12]
 
 
 def _git(*arguments: str) -> str:
-    """What git says of the repository around the package."""
-    command = ["git", "-C", str(PACKAGE), *arguments]
+    """What git says of the package's repository, whose code runs anyway, whoever its owner is."""
+    command = ["git", "-c", f"safe.directory={PACKAGE.parent.resolve()}", "-C", str(PACKAGE), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

@@ -11,15 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
+from reproduce import store
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.scheduler import Run
+from reproduce.runs import results
 from reproduce.runs.job import begin, finish
+from reproduce.runs.plan import Job
 from reproduce.settings import settings
+from reproduce.text import counted
 
 TOLERANCE = {"float64": 1e-9, "float32": 0.01, "tf32": 0.02, "bfloat16": 0.02}
 """Largest deviation that counts as agreement, relative to the largest number of the metric or to 1: one point of
@@ -69,7 +74,8 @@ def replay(
     finish(scheduler, lambda: None)
     ends = [last.get(id(run), run.state["round"]) for run in runs]
     found = [_compare(run, stored, end) for run, end in zip(runs, ends, strict=True)]
-    deviation, where = max((d for deviations in found for d in deviations), default=(math.inf, "nothing to compare"))
+    all_of_them = [pair for rows in found for pair in zip(rows["deviation"], rows["what"], strict=True)]
+    deviation, where = max(all_of_them, default=(math.inf, "nothing to compare"))
     exact = all(run.env.split.dtype == torch.float64 for run in runs)
     tolerance = TOLERANCE["float64" if exact else precision]
     return Comparison(min(ends), sum(map(len, found)), deviation, where if deviation else "", tolerance)
@@ -88,28 +94,31 @@ def _recorded(run: Run) -> int:
 
 
 NAMES = ["round", "metric", "key", "which"]
+COLUMNS = ["round", "time", "metric", "key", "value"]
 
 
-def _rows(rows: pd.DataFrame, end: int) -> pd.DataFrame:
+def _rows(rows: pd.DataFrame, end: float) -> pd.DataFrame:
     """Rows up to round `end`, with `which` of several of one name each is."""
     mine = rows[rows["round"] <= end].reset_index(drop=True)
     return mine.assign(which=mine.groupby(NAMES[:-1]).cumcount())
 
 
-def _compare(run: Run, stored: pd.DataFrame, end: int) -> list[tuple[float, str]]:
-    """(deviation, what) of every row up to round `end`; a row that only one side has deviates infinitely.
-
-    Of the last round, the run may not have recorded everything yet.
-    """
+def _compare(run: Run, stored: pd.DataFrame, end: int) -> pd.DataFrame:
+    """`_beside` of the rows up to round `end`, of which the run may not have recorded everything yet."""
     mine = stored["seed"] == run.seed
     for label, value in run.experiment.labels.items():
         mine &= stored[label] == value
-    columns = ["round", "time", "metric", "key", "value"]
-    theirs = _rows(stored.loc[mine, columns], end)
-    ours = _rows(pd.DataFrame(run.state["history"], columns=columns), end)
-    both = ours.merge(theirs, how="outer", on=NAMES, suffixes=("", "_stored"), indicator="where")
+    both = _beside(pd.DataFrame(run.state["history"], columns=COLUMNS), stored[mine], end)
     if not run.done and run.state["round"] <= end:
         both = both[(both["where"] != "right_only") | (both["round"] < end)]
+    return both
+
+
+def _beside(ours: pd.DataFrame, stored: pd.DataFrame, end: float = math.inf) -> pd.DataFrame:
+    """Every row of a run up to round `end`, on both sides, with its `deviation` and `what` it is; a row that only one
+    side has deviates infinitely."""
+    mine, theirs = _rows(ours[COLUMNS], end), _rows(stored[COLUMNS], end)
+    both = mine.merge(theirs, how="outer", on=NAMES, suffixes=("", "_stored"), indicator="where")
     sizes = theirs["value"].abs().where(np.isfinite(theirs["value"])).groupby(theirs["metric"]).max()
     scale = both["metric"].map(sizes).fillna(1.0).clip(lower=1.0)
     # Schedules are float64 in all runs.
@@ -120,7 +129,26 @@ def _compare(run: Run, stored: pd.DataFrame, end: int) -> list[tuple[float, str]
         f"{row['metric']}{' of ' * bool(row['key'])}{row['key']} at round {row['round']}{lacking[row['where']]}"
         for row in both.to_dict("records")
     ]
-    return list(zip(deviation, what, strict=True))
+    return both.assign(deviation=deviation, what=what)
+
+
+def beside(job: Job, file: Path) -> str:
+    """A file that was trained of a job beside the job's results file, in a line: how many numbers, how far they are
+    apart, the tolerance, and whether, or to which round, they agree."""
+    there, (ours, runs), path = results.standing(job).there, store.read(file), Path(job.output)
+    pairs = [(run, old) for run in runs for old in there if old.name == run.name]
+    if not pairs:
+        return f"{file}: {path} has nothing to compare it with"
+    theirs = store.read(path)[0]
+    cut = [[f.iloc[r.start : r.start + r.rows] for f, r in zip((ours, theirs), pair, strict=True)] for pair in pairs]
+    rows = pd.concat([_beside(*each) for each in cut])
+    tolerance = TOLERANCE[there[0].precision if any(e.problem.model for e in job.experiments) else "float64"]
+    odd, most = rows[rows["deviation"] > tolerance], rows.iloc[rows["deviation"].argmax()]
+    same = rows.loc[rows["round"] < odd["round"].min(), "round"]
+    agree = f"agrees to round {same.max()}, then differs" if len(same) else "differs from the beginning"
+    said = f"{agree}, most in {most['what']}" if len(odd) else "agrees"
+    numbers = f"{len(rows):,} numbers of {counted(len(pairs), 'run')}"
+    return f"{file} beside {path}: {numbers}, {most['deviation']:.2g} apart (tolerance {tolerance:g}): {said}"
 
 
 def _apart(ours: pd.Series[float], theirs: pd.Series[float]) -> pd.Series[float]:

@@ -10,7 +10,7 @@
 
 A run is compared by what is stored of it: the declared records with all their numbers, the seed, the digest of the
 code. One that ended at its target, where figures go on, is of that declaration (`to_target`), and `early`. Seeds that
-nobody asks for stay in their file and are not read; what is not declared any more goes when the file is written (`stays`).
+nobody asks for stay in their file and are not read; what is no longer declared goes when the file is written (`stays`).
 A file that is damaged has none.
 """
 
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import files, store
-from reproduce.declare.experiment import Experiment, code, own_files, recorded
+from reproduce.declare.experiment import Experiment, code, declares, own_files, recorded
 from reproduce.errors import UserError
 from reproduce.settings import settings
 from reproduce.store import Stored
@@ -126,11 +126,11 @@ def standing(job: Job) -> Standing:
     """What is there of `job`; the answer changes with the file, the code and the replays."""
     own = any(own_files(e) for e in job.experiments)
     here = settings()
-    key = _stamp(Path(job.output)), _stamp(replay_file(job.scale)), here.precision_asked
+    key = stamp(Path(job.output)), stamp(replay_file(job.scale)), here.precision_asked
     return (_standing.__wrapped__ if own else _standing)(job, *key)
 
 
-def _stamp(path: Path) -> tuple[int, int] | bool:
+def stamp(path: Path) -> tuple[int, int] | bool:
     """Changes with a file; False if nothing is there."""
     try:
         status = path.stat()
@@ -152,18 +152,17 @@ def _standing(job: Job, stamp: tuple[int, int] | bool, replays: Any, precision: 
 def stays(job: Job, run: Stored) -> bool:
     """Is a run of the job's results file still declared, with whatever seed? Of a file that other jobs have too,
     nobody knows."""
-    mine = [e for e in job.experiments if dict(e.labels) == run.labels]
-    return bool(job.file) or any(recorded(run.experiment, as_) for e in mine for as_ in (e, e.to_target))
+    mine = (e for e in job.experiments if dict(e.labels) == run.labels)
+    return bool(job.file) or any(declares(run.experiment, e) for e in mine)
 
 
 def _join(e: Experiment, seed: int, stored: Stored | None, precision: str | None) -> Joined:
     """A declared run with the stored one of its labels and its seed."""
     if stored is None:
         return Joined(e, seed, "missing")
-    whole = recorded(stored.experiment, e)
-    if precision not in (None, stored.precision) or not (whole or recorded(stored.experiment, e.to_target)):
+    if precision not in (None, stored.precision) or not declares(stored.experiment, e):
         return Joined(e, seed, "other")
-    return Joined(e, seed, "older", stored, early=not whole)
+    return Joined(e, seed, "older", stored, early=not recorded(stored.experiment, e))
 
 
 def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joined]:
@@ -217,9 +216,24 @@ def _found(path: Path, stamp: tuple[int, int] | bool) -> tuple[tuple[Stored, ...
         return (), str(error)
 
 
-def tally(jobs: Iterable[Job]) -> str:
-    """The runs of `jobs` that are there, by state: "190 runs: 148 current, 42 confirmed; 142 of uncommitted code"."""
-    runs = [run for job in jobs for run in standing(job).runs if run.state != "missing"]
+def of(jobs: Iterable[Job]) -> list[Joined]:
+    """The declared runs of jobs."""
+    return [run for job in jobs for run in standing(job).runs]
+
+
+def read_by(scale: str, name: str) -> list[Joined]:
+    """The declared runs that an artifact ("fedacs/fig6") reads; its jobs may have more, for others."""
+    from reproduce.runs import plan
+
+    mine = {p.name: {e.declaration for e in p.experiments} for p in plan.artifact(name).panels(scale)}
+    seeds, jobs = plan.seeds_read(scale, name), plan.artifact_jobs(scale, name)
+    pairs = [(job.panel.name, run) for job in jobs for run in standing(job).runs]
+    return [r for panel, r in pairs if r.seed in seeds[panel] and r.experiment.declaration in mine[panel]]
+
+
+def tally(declared: Iterable[Joined]) -> str:
+    """Those of the runs that are there, by state: "190 runs: 148 current, 42 confirmed; 142 of uncommitted code"."""
+    runs = [run for run in declared if run.stored]
     counts = Counter(run.state for run in runs)
     states = ", ".join(
         f"{counts[state]:,} {WORDS[state] if state == 'older' else state}" for state in WORDS if counts[state]
@@ -260,7 +274,7 @@ def add_replay(scale: str, line: Mapping[str, str]) -> None:
 def drop_replays(scale: str, jobs: Iterable[Job]) -> None:
     """Take the lines out of the record whose results are not there any more. jobs: all of the scale."""
     dates = {
-        f"{job.paper}/{job.name}": {run.training["date"] for run in _found(path, _stamp(path))[0]}
+        f"{job.paper}/{job.name}": {run.training["date"] for run in _found(path, stamp(path))[0]}
         for job in jobs
         if (path := Path(job.output)).is_file()
     }

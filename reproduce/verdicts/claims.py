@@ -308,7 +308,7 @@ def _ranks(check: Check, form: str) -> bool:
 # --- the schema (JSON Schema) -----------------------------------------------------------------------------------------
 
 
-def _several(item: Any, least: int = 1) -> dict[str, Any]:
+def several(item: Any, least: int = 1) -> dict[str, Any]:
     return {"type": "array", "items": item, "minItems": least}
 
 
@@ -316,34 +316,33 @@ Schema = dict[str, Any]
 TEXT: Schema = {"type": "string", "minLength": 1}
 NUMBER: Schema = {"type": "number"}
 VALUE: Schema = {"type": ["string", "number", "boolean"]}
-COLUMNS: Schema = {"anyOf": [TEXT, _several(TEXT)]}
-VALUES: Schema = {"anyOf": [VALUE, _several(VALUE)]}
+COLUMNS: Schema = {"anyOf": [TEXT, several(TEXT)]}
+VALUES: Schema = {"anyOf": [VALUE, several(VALUE)]}
 BEST = record(best_of=VALUES, worst_of=VALUES, mean_of=VALUES) | {"minProperties": 1, "maxProperties": 1}
 OPERAND: Schema = {"anyOf": [VALUE, BEST]}
-OPERANDS: Schema = {"anyOf": [VALUE, BEST, _several(OPERAND)]}
+OPERANDS: Schema = {"anyOf": [VALUE, BEST, several(OPERAND)]}
 RANGE = record(min=NUMBER, max=NUMBER, **{"not": VALUES})
 BOUND: Schema = {"anyOf": [NUMBER, record(("ratio",), ratio={"type": "number", "exclusiveMinimum": 0})]}
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
-FRACTION = record(("fraction",), fraction={"anyOf": [SHARE, _several(SHARE, 2) | {"maxItems": 2}]})
+FRACTION = record(("fraction",), fraction={"anyOf": [SHARE, several(SHARE, 2) | {"maxItems": 2}]})
 OPERATOR: Schema = {"type": "string", "pattern": r"^((<=|>=|==|<|>) *-?[0-9.]+(e-?[0-9]+)?|unreached)$"}
+CONDITIONS: Schema = {"type": "object", "additionalProperties": {"anyOf": [VALUE, several(VALUE), RANGE]}}
 CHECK = record(
-    **{"metric": COLUMNS, "with": _several(TEXT), "over": TEXT, "values": _several(VALUE)},
-    **{"for": {"additionalProperties": {"anyOf": [VALUE, _several(VALUE), RANGE]}}},
+    **{"metric": COLUMNS, "with": several(TEXT), "over": TEXT, "values": several(VALUE)},
+    **{"for": CONDITIONS},
     **{key: COLUMNS for key in ("sum_over", "unpaired", "per")},
     **{key: BOUND for key in ("margin", "within", "at_most")},
     **{key: {"type": "boolean"} for key in ("exact", "spread")},
     **{key: OPERANDS for key in ("better", "than")},
-    **{key: _several(OPERAND, 2) for key in ("order", "equal", "transfer")},
+    **{key: several(OPERAND, 2) for key in ("order", "equal", "transfer")},
     trend={"enum": ["increasing", "decreasing"]},
     direction={"enum": ["higher", "lower"]},
     quantity={"enum": ["mean", "median"]},
     gap=record(("of", "minus"), of=OPERANDS, minus=OPERANDS, over=TEXT),
     ratio=record(("of", "to"), of=OPERANDS, to=OPERANDS, over=TEXT),
     quantifier={"anyOf": [{"enum": ["all", "any", "mean"]}, FRACTION]},
-    **{
-        "is": {"anyOf": [OPERATOR, _several(NUMBER, 2) | {"maxItems": 2}, record(("one_of",), one_of=_several(NUMBER))]}
-    },
-    all_of=_several({"$ref": "#/$defs/change"}),
+    **{"is": {"anyOf": [OPERATOR, several(NUMBER, 2) | {"maxItems": 2}, record(("one_of",), one_of=several(NUMBER))]}},
+    all_of=several({"$ref": "#/$defs/change"}),
 )
 CHANGE: Schema = {"$ref": "#/$defs/change"}
 READING: Schema = {**CHECK, "properties": {**CHECK["properties"], "at": {"additionalProperties": CHANGE}}}
@@ -352,10 +351,10 @@ CLAIM = record(
     **{key: TEXT for key in ("id", "artifact", "statement", "where", "note")},
     check=CHANGE,
     at={"type": "object", "propertyNames": {"enum": [*SCALES, PRINTED]}, "additionalProperties": CHANGE},
-    scales=_several({"enum": [*SCALES]}) | {"uniqueItems": True},
+    scales=several({"enum": [*SCALES]}) | {"uniqueItems": True},
     unasked=record(**{scale: TEXT for scale in ASKED}),
     looks=record(**{scale: {"type": "integer", "minimum": 2} for scale in ASKED}),
-    ours=_several({"enum": [*NUMBERS]}),
+    ours=several({"enum": [*NUMBERS]}),
     printed={"enum": ["holds", "fails", "na"]},
     rests_on={"const": "construction"},
     readings=record(("about", "under"), about=TEXT, under={"additionalProperties": READING, "minProperties": 2}),

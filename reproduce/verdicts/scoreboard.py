@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,11 @@ from reproduce.declare.experiment import SCALES
 from reproduce.errors import unknown
 from reproduce.report.histories import one_split
 from reproduce.report.names import canonical
-from reproduce.verdicts import scope
+from reproduce.verdicts import readings, scope
 from reproduce.verdicts.claims import PRINTED, Check, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.judging import Unit
 from reproduce.verdicts.observations import observed, read_cells
+from reproduce.verdicts.readings import Held, Rows
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS, STAND_IN
 from reproduce.verdicts.verdict import (
     JUDGED,
@@ -34,6 +35,7 @@ from reproduce.verdicts.verdict import (
     VERDICTS,
     Measured,
     Outcome,
+    beside_reading,
     evaluate,
     under_readings,
 )
@@ -113,13 +115,18 @@ def checks(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if v.rests_on == CHECK]
 
 
+def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
+    """How many claims have which verdict, in every place that says so; what is not asked counts as not run."""
+    return Counter(v.verdict for v in claims(verdicts))
+
+
 def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("results")) -> list[str]:
     """What the scoreboard says, coverage first; only what rests on training is counted, on stand-ins separately."""
-    told, run = claims(verdicts), sum(c.made(scale, results) for c in papers.coverage())
+    told, run = counts(verdicts), sum(c.made(scale, results) for c in papers.coverage())
     lines = [
         f"{papers.total()} of the papers' tables and figures are part of this package; "
         f"{run} have numbers at this scale.",
-        f"{sum(v.verdict in JUDGED for v in told)} of {len(told)} claims are judged.",
+        f"{sum(told[word] for word in JUDGED)} of {told.total()} claims are judged.",
     ]
     lines += [f"On {ground}: {said(c)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
     return [*lines, *([f"{checked(verdicts)}."] if checks(verdicts) else [])]
@@ -138,10 +145,8 @@ def said(found: Counter[str]) -> str:
 
 def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, Counter[str]]]:
     """(ground, how many claims that rest on it have which verdict), the most first."""
-    counts = {ground: Counter[str]() for ground in reversed(GROUNDS)}
-    for v in (v for v in claims(verdicts) if v.rests_on):
-        counts[v.rests_on][v.verdict] += 1
-    return list(counts.items())
+    found = list(verdicts)
+    return [(ground, counts(v for v in found if v.rests_on == ground)) for ground in reversed(GROUNDS)]
 
 
 @cache
@@ -172,8 +177,9 @@ class Shelf:
         windows = folder.parent / WINDOWS
         self._windows = json.loads(windows.read_text("utf-8")) if windows.is_file() else {}
 
-    def cells(self, claim: Claim, check: Check, printed: bool) -> tuple[pd.DataFrame | None, str]:
-        """The observations of the artifact and of those it is compared `with`, or None and the reason."""
+    def cells(self, claim: Claim, check: Check, printed: bool, under: Sequence[Held] = ()) -> tuple[Rows | None, str]:
+        """The observations of the artifact and of those it is compared `with`, or None and the reason. under: readings
+        whose cells stand in the place of those of the artifact."""
         import pandas as pd
 
         frames, reason = [], ""
@@ -183,7 +189,7 @@ class Shelf:
             path = of_paper if printed else self.folder / f"{paper}_{name}.csv"
             if os.path.lexists(path):
                 try:
-                    frames.append(self._rows(artifact, path, printed))
+                    frames.append(self._rows(artifact, path, printed, under if artifact == claim.artifact else ()))
                 except store.Unusable as error:
                     store.say(path, error)
                     return None, f"{path.name} is not used ({error}); render {artifact} again"
@@ -195,22 +201,34 @@ class Shelf:
             return None, reason
         return (frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True).fillna("")), ""
 
-    def _rows(self, artifact: str, path: Path, printed: bool) -> pd.DataFrame:
+    def _rows(self, artifact: str, path: Path, printed: bool, under: Sequence[Held]) -> pd.DataFrame:
+        found = _artifacts().get(artifact)
+        known = found.labels if found else (), self.file.metrics
+        if under:
+            return observed(readings.under(artifact, store.cells(path), under), *known)
         if path not in self.read:
-            found = _artifacts().get(artifact)
-            known = found.labels if found else (), self.file.metrics
             self.read[path] = read_cells(path, *known) if printed else observed(store.cells(path), *known)
         return self.read[path]
 
+    @cached_property
+    def readings(self) -> list[Held]:
+        """The readings that name claims, of those that have cells."""
+        paper, folder = self.file.paper, self.file.path.parent.parent
+        named = [of for of in readings.register(paper, folder)["readings"] if "claims" in of and "tried" not in of]
+        return readings.held(paper, named, self.folder)
+
     def outcome(self, claim: Claim, scale: str) -> Outcome:
-        """The outcome at a scale or on the printed numbers, under all readings that the claim has."""
+        """The outcome at a scale or on the printed numbers, under all readings that the claim has, and at paper scale
+        under those that the printed numbers need, too."""
         if scale not in claim.checks:
             return Outcome("not run", reason=claim.unasked.get(scale, f"not asked at {scale} scale"))
-        under = {name: self._judge(claim, check, scale) for name, check in claim.under(scale).items()}
-        return under_readings(claim.about, under)
+        found = {name: self._judge(claim, check, scale) for name, check in claim.under(scale).items()}
+        declared = under_readings(claim.about, found)
+        there = [h for h in self.readings if claim.id.split("/")[1] in h.of["claims"]] if scale == "paper" else []
+        return beside_reading(declared, self._judge(claim, claim.checks[scale], scale, there)) if there else declared
 
-    def _judge(self, claim: Claim, check: Check, scale: str) -> Outcome:
-        cells, reason = self.cells(claim, check, printed=scale == PRINTED)
+    def _judge(self, claim: Claim, check: Check, scale: str, under: Sequence[Held] = ()) -> Outcome:
+        cells, reason = self.cells(claim, check, scale == PRINTED, under)
         if cells is None:
             return Outcome("not run", reason=reason)
         return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1))

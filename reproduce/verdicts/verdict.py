@@ -64,7 +64,8 @@ class Outcome:
     number of seeds, 0 for a number that needs none. measured: the deciding number itself. settings, seeds: on how many
     settings (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has. quantity:
     what it is about, of `judging.QUANTITIES`. sizes: of each part what its numbers are, and their mean over the
-    settings; logarithms of ratios. each: all settings, with their intervals.
+    settings; logarithms of ratios. each: all settings, with their intervals. under: of what depends, reading -> its
+    deciding number.
     """
 
     verdict: str
@@ -79,6 +80,7 @@ class Outcome:
     quantity: str = ""
     sizes: tuple[tuple[str, float], ...] = ()
     each: tuple[Unit, ...] = field(default=(), repr=False)
+    under: tuple[tuple[str, Measured], ...] = ()
 
 
 def evaluate(
@@ -131,13 +133,28 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
     if "fails" in verdicts and verdicts & {"holds", SUPPORTED}:
-        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}")
+        each = tuple((name, o.measured) for name, o in ran.items() if o.measured)
+        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", under=each)
     if "open" in verdicts and len(verdicts) > 1:
         wide = next(o for o in ran.values() if o.verdict == "open")
         return replace(wide, reason=f"open under one reading of {about}. {said}")
     weakest = next((o for o in ran.values() if o.verdict == SUPPORTED), first)
     agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
     return replace(weakest, reason=f"{agree}. {said}")
+
+
+def beside_reading(declared: Outcome, read: Outcome) -> Outcome:
+    """A verdict, which never follows a fit, and what it would be under the reading that the printed numbers need:
+    `depends` where it fails under one of the two alone."""
+    if "not run" in (declared.verdict, read.verdict):
+        return declared
+    both = {"as declared": declared, "as the print needs": read}
+    if (declared.verdict == "fails") == (read.verdict == "fails"):
+        return replace(declared, reason=f"as the print needs: {read.verdict}; {declared.reason}")
+    said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in both.items())
+    under = tuple((name, o.measured) for name, o in both.items() if o.measured)
+    reason = f"depends on where the printed numbers come from. {said}"
+    return replace(declared, verdict="depends", reason=reason, under=under)
 
 
 def _part(

@@ -46,6 +46,12 @@ def deciding(m: Measured | None, names: Mapping[str, str]) -> str:
     return f"{named(m.setting, names)}: " * bool(m.setting) + measured(m) if m else ""
 
 
+def ours(v: Verdict) -> str:
+    """The deciding number of a verdict; where it depends on a reading, that of each."""
+    each = [f"{name}: {deciding(m, v.names)}" for name, m in v.under]
+    return "; ".join(each) or deciding(v.measured, v.names)
+
+
 def required(m: Measured) -> str:
     """What the claim requires of the number: "at least 2 points"."""
     low, high = m.region

@@ -157,12 +157,14 @@ class Plain:
         distance: str = "per_tensor_unit",
         early: bool = False,
         again: bool = False,
+        carry: bool = False,
     ) -> tuple[np.ndarray, dict[int, float], dict[str, float]]:
-        """Final model, accuracy per global round, alpha(s, z); `early`, `again`: lines 12 and 13 as printed."""
+        """Final model, accuracy per global round, alpha(s, z); `early`, `again`: lines 12 and 13 as printed;
+        `carry`: session P goes on from the pilot sessions, which every scheme then has."""
         random = self.split.initial().numpy()
         w, accuracy, alphas, final, prints = random, {}, {}, {}, {}
         pilot = self.split.initial("pilot").numpy()
-        if scheme == "proposed":
+        if scheme == "proposed" or carry:
             for s in range(P):
                 self.fresh(None)
                 for t in range(T):
@@ -179,7 +181,7 @@ class Plain:
                 if self.kind == "moon_standard":
                     self.previous = past
             if s == P:
-                w = random
+                w = w if carry else random
             elif not final:
                 pass
             elif scheme == "average":

@@ -293,13 +293,14 @@ static void cross_entropy(const REAL *z, REAL *d, int64_t classes, const int64_t
  * A plain step in one piece moves the model as the gradients appear; else they are added up in g first. */
 void channel_steps(const Network *net, const Descent *run, int64_t from, int64_t to, REAL *y, REAL *g,
                    REAL *const *parameters, REAL *const *gradients, const REAL *x, const int64_t *labels,
-                   const int64_t *index, int64_t batch, REAL *const *masks, int64_t drops, int64_t mask_step) {
+                   const int64_t *index, int64_t width, int64_t batch, REAL *const *masks, int64_t drops,
+                    int64_t mask_step) {
     int64_t last = net->layers[net->count - 1].out;
     int plain = !run->correction && !run->mu && !run->velocity && !run->total && batch <= net->piece;
     REAL *here[MASKS];
-    for (int64_t k = from; k < to; k++, index += batch) {
+    for (int64_t k = from; k < to; k++, index += width) {
         int samples = 0;
-        while (samples < batch && index[samples] >= 0) samples++;
+        while (samples < width && index[samples] >= 0) samples++;
         for (int64_t m = 0; m < drops; m++) here[m] = masks[m] + (k - from) * mask_step;
         for (int64_t first = 0; first < samples; first += net->piece) {
             int some = least(net->piece, samples - first);

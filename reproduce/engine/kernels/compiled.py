@@ -35,6 +35,9 @@ CACHE = 6 << 20
 """Bytes of activations and gradients beyond which a piece holds at most half as many."""
 BLOCK = 1 << 20
 """Factors of dropout layers that are drawn at a time."""
+Samples = tuple[Tensor, Tensor, np.ndarray, int]
+"""x [n, ...] and labels [n] of samples, index [K, B] that names those of each step (-1 behind a short batch), and the
+batch size by which pieces are cut."""
 
 
 class Network(ctypes.Structure):
@@ -116,15 +119,10 @@ class Program:
                 part.copy_(part.reshape(-1, outputs, inputs, k, k).permute(0, 3, 4, 2, 1).reshape(part.shape))
         return rows
 
-    def steps(
-        self, run: Descent, y: Tensor, x: Tensor, labels: Tensor, index: np.ndarray, masks: Tensor, at: int, wide: bool
-    ) -> None:
-        """Steps at, at + 1, .. of a local run on the flat model y [P], in place; `wide`: y is `turned`.
-
-        x [n, ...] and labels [n] hold the samples, index [K, B] names those of each step (-1 behind a short batch),
-        masks [K, ..] are the factors of the dropout layers.
-        """
-        batch = index.shape[1]
+    def steps(self, run: Descent, y: Tensor, samples: Samples, masks: Tensor, at: int, wide: bool) -> None:
+        """Steps at, at + 1, .. of a local run on the flat model y [P], in place; `wide`: y is `turned`. masks [K, ..]:
+        the factors of the dropout layers."""
+        x, labels, index, batch = samples
         scratch = self._scratch(min(batch, PIECE) if wide else self.piece(batch), wide)
         full, pointers, before = masks.shape[1] // max(1, self.drops), [], 0
         for _, n in self.trace.masks:
@@ -134,7 +132,7 @@ class Program:
             self.library.channel_steps if wide else self.library.local_steps,
             *(ctypes.byref(scratch.network), ctypes.byref(run), at, at + len(index)),
             *(y, scratch.gradient, self._parameters(y), scratch.gradients),
-            *(x, labels, index, batch),
+            *(x, labels, index, index.shape[1], batch),
             *(addresses(pointers), len(pointers), masks.shape[1]),
         )
 
@@ -208,7 +206,7 @@ def compiled_run(chunk: Chunk, device_data: DeviceData) -> Rows:
     rule, index, steps = chunk.rule, chunk.batches(), chunk.steps  # index [A, K, B], steps [A]
     correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
     y = start.clone(memory_format=torch.contiguous_format)  # [A, P], moved in place
-    counts, generators, full = chunk.first_counts(), chunk.generators(device_data.device), index.shape[2]
+    counts, generators, full = chunk.first_counts(), chunk.generators(device_data.device), chunk.full
     wide = code.by_channel(full)
 
     def own(row: Tensor) -> Tensor:
@@ -232,7 +230,7 @@ def compiled_run(chunk: Chunk, device_data: DeviceData) -> Rows:
         for k in range(0, int(steps[a]), block):
             here = index[a, k : min(k + block, int(steps[a]))]
             masks = code.masks(generators[a], len(here), full)
-            code.steps(run, y[a], *_samples(device_data, augment, here), masks, k, wide)
+            code.steps(run, y[a], _samples(device_data, augment, here, full), masks, k, wide)
     if total is not None:
         total /= total.new_tensor(np.maximum(steps, 1))[:, None]
     for rows in (y, total, first):
@@ -241,12 +239,13 @@ def compiled_run(chunk: Chunk, device_data: DeviceData) -> Rows:
     return Rows(y.sub_(start), total, first)
 
 
-def _samples(device_data: DeviceData, augment: Augmentation, index: np.ndarray) -> tuple[Tensor, Tensor, np.ndarray]:
-    """Where the samples `index` are, and what they are called there: the training set, or an augmented copy."""
+def _samples(device_data: DeviceData, augment: Augmentation, index: np.ndarray, full: int) -> Samples:
+    """The samples `index` of batches of `full`, in the training set or in an augmented copy."""
     if not augment.streams:
-        return device_data.train_x, device_data.train_y, index
+        return device_data.train_x, device_data.train_y, index, full
     where = torch.from_numpy(index[index >= 0])
-    return augment(device_data.train_x[where]).contiguous(), device_data.train_y[where], np.arange(len(where))[None]
+    x, count = augment(device_data.train_x[where]).contiguous(), len(where)
+    return x, device_data.train_y[where], np.arange(count)[None], count
 
 
 def program(model: Model, sample: tuple[int, ...], dtype: torch.dtype) -> Program:
@@ -308,6 +307,7 @@ def _call(
     """Calls softmax.c; out is [A, classes, width], so are the vectors of `Descent`, or absent."""
     rule, (count, classes, width) = chunk.rule, out.shape
     plans = [np.ascontiguousarray(plan) for plan in chunk.plans.all(chunk.slots)]  # [steps, B] each
+    widths = np.array([plan.shape[1] for plan in plans])
     counts, steps = chunk.first_counts().tolist(), np.ascontiguousarray(chunk.steps, dtype=np.int64)
     places = [None if v is None else v.ctypes.data for v in vectors]
     rows = [
@@ -319,7 +319,7 @@ def _call(
     ]
     done = call(
         library(device_data.dtype).softmax_runs,
-        *(x, width, device_data.train_y, addresses([plan.ctypes.data for plan in plans]), plans[0].shape[1]),
+        *(x, width, device_data.train_y, addresses([plan.ctypes.data for plan in plans]), widths),
         *(steps, count, classes, out, (Descent * count)(*rows)),
     )
     if not done:

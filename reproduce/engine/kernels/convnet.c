@@ -525,15 +525,17 @@ static void add_gradient(const Network *net, REAL *const *parameters, REAL *cons
 
 /* Steps `from` up to `to` of a local run: y[size] is the flat model, parameters and gradients point into y and g.
  *
- * index [to - from][batch] names the samples of each step, -1 behind a short batch; masks [layers with dropout] point
- * to the factors of step `from`, `mask_step` numbers apart for consecutive steps. */
+ * index [to - from][width] names the samples of each step, -1 behind a short batch; `batch`, the size of a full one, is
+ * of `channel_steps` alone; masks [layers with dropout] point to the factors of step `from`, `mask_step` numbers apart
+ * for consecutive steps. */
 void local_steps(const Network *net, const Descent *run, int64_t from, int64_t to, REAL *y, REAL *g,
                  REAL *const *parameters, REAL *const *gradients, const REAL *x, const int64_t *labels,
-                 const int64_t *index, int64_t batch, REAL *const *masks, int64_t drops, int64_t mask_step) {
+                 const int64_t *index, int64_t width, int64_t batch, REAL *const *masks, int64_t drops,
+                 int64_t mask_step) {
     REAL *here[MASKS];
-    for (int64_t k = from; k < to; k++, index += batch) {
+    for (int64_t k = from; k < to; k++, index += width) {
         int samples = 0;
-        while (samples < batch && index[samples] >= 0) samples++;
+        while (samples < width && index[samples] >= 0) samples++;
         for (int64_t m = 0; m < drops; m++) here[m] = masks[m] + (k - from) * mask_step;
         memset(g, 0, run->size * sizeof(REAL));
         add_gradient(net, parameters, drops ? here : 0, gradients, x, labels, index, samples);

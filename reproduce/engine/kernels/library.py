@@ -4,12 +4,13 @@ One source serves every vector unit: a *level* names the instructions that a lib
 a vector and the number of its registers (vectors.h). The machine's level is what torch finds; REPRODUCE_ISA asks for a
 lower one. Results depend on the level, not on the processor.
 
-Libraries are kept under names that change with the sources, the compiler and the level, in the package's own folder or
-the user's cache. Without a compiler other strategies take over.
+Libraries are kept under names that change with the sources, the compiler and the level, and that end in a checksum, in
+the package's own folder or the store. Without a compiler, or a folder for it, other strategies take over.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -20,7 +21,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,7 @@ from torch import Tensor
 
 from reproduce import files
 from reproduce.errors import UserError
+from reproduce.settings import settings
 
 HERE = Path(__file__).parent
 SOURCES = tuple(HERE / name for name in ("convnet.c", "channels.c", "softmax.c"))
@@ -39,8 +41,8 @@ HEADERS = tuple(HERE / name for name in ("vectors.h", "network.h", "linear.h"))
 FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC", "-w")
 EXACT = ("-O2", "-ffp-contract=off", "-std=gnu11", "-shared", "-fPIC", "-w")
 TYPES = {torch.float32: ("float", "int32_t", "-DSINGLE"), torch.float64: ("double", "int64_t")}
-PATIENCE = 300
-"""Seconds after which a compiler counts as hanging."""
+PATIENCE = 1800
+"""Seconds after which a compiler counts as hanging: under heavy load it may take some minutes."""
 
 
 @dataclass(frozen=True)
@@ -165,18 +167,29 @@ def _compiler(wanted: str | None) -> tuple[str, ...] | None:
     if wanted == "none":
         return None
     commands = [shlex.split(wanted)] if wanted else [["cc"], ["gcc"], ["clang"]]
-    for program, *options in filter(None, commands):
-        if path := shutil.which(program):
-            return (path, *options)
+    found = [(path, *options) for program, *options in filter(None, commands) if (path := shutil.which(program))]
+    if found and _room():
+        return found[0]
     why = f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)"
-    print(f"{why}; other strategies take over (slower; CC names a compiler)", file=sys.stderr)
+    how = "CC names a compiler"
+    if found:
+        why, how = "no folder takes compiled code", "REPRODUCE_STORE or TMPDIR names a folder"
+    print(f"{why}; other strategies take over (slower; {how})", file=sys.stderr)
     return None
+
+
+def _room() -> bool:
+    """Can a library be kept anywhere?"""
+    try:
+        return bool(tempfile.gettempdir())
+    except FileNotFoundError:
+        return any(os.access(folder, os.W_OK) for folder in _folders())
 
 
 @cache
 def version(command: tuple[str, ...]) -> str:
     """The first line that a compiler says of itself."""
-    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20).stdout
+    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=PATIENCE).stdout
     return next(iter(answer.splitlines()), "unknown")
 
 
@@ -185,26 +198,52 @@ def _loaded(
     name: str, sources: Sequence[Path], headers: Sequence[Path], options: Sequence[str], command: tuple[str, ...]
 ) -> Any:
     """The library of the sources, built unless it is there; UserError if that cannot be."""
-    text = b"".join(file.read_bytes() for file in (*headers, *sources))
-    key = hashlib.sha256(text + "\0".join((*options, *command, version(command))).encode()).hexdigest()
+    text, failed = b"".join(file.read_bytes() for file in (*headers, *sources)), []
     try:
-        file = _folder() / f"{name}-{key[:16]}.so"
-        if not file.exists():
-            print("building kernels (once, some seconds)", file=sys.stderr)
-            _build(file, sources, (*command, *options))
-        return ctypes.CDLL(str(file))
+        key = hashlib.sha256(text + "\0".join((*options, *command, version(command))).encode()).hexdigest()
+        known = f"{name}-{key[:16]}"
+        for file in (file for folder in _folders() for file in _whole(folder, known)):
+            with contextlib.suppress(OSError):  # of a disk from which nothing is executed
+                return ctypes.CDLL(str(file))
+        print("building kernels (once, some seconds)", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as private:  # from which it is loaded once, where no other folder takes it
+            for folder in (*_folders(), Path(private)):
+                try:
+                    return ctypes.CDLL(str(_build(folder, known, sources, (*command, *options))))
+                except (OSError, subprocess.CalledProcessError, UserError) as error:
+                    failed.append(error)
+        raise failed[-1]
     except (OSError, subprocess.SubprocessError, UserError) as error:
         mend = "name another compiler (CC), or do without (CC=none, slower)"
         raise UserError(f"{command[0]} made no {name}: {_reason(error)}; {mend}") from error
 
 
-def _build(file: Path, sources: Sequence[Path], call: Sequence[str]) -> None:
-    """Compile the sources into `file`, which appears when it is whole and on the disk: processes may do it at once."""
-    with tempfile.TemporaryDirectory(dir=file.parent) as aside:
+def _whole(folder: Path, known: str) -> Iterator[Path]:
+    """The libraries of a name here whose contents are those that they were built with; others are taken away."""
+    for file in sorted(folder.glob(f"{known}-*.so")):
+        if file.stem.endswith(f"-{_sum(file.read_bytes())}"):
+            yield file
+        else:
+            print(f"{file} is damaged: it is built anew", file=sys.stderr)
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _build(folder: Path, known: str, sources: Sequence[Path], call: Sequence[str]) -> Path:
+    """Compile the sources into a file of `folder`, which appears when it is whole and on the disk, under a name that
+    ends in its checksum. Of processes that want the same, one builds and the others wait."""
+    with files.locked(folder), tempfile.TemporaryDirectory(dir=folder) as aside:
+        if found := next(_whole(folder, known), None):
+            return found
         built = Path(aside) / "library.so"
         whole = [*call, "-o", str(built), *map(str, sources), "-lm"]
         subprocess.run(whole, check=True, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
-        files.write(file, lambda to: to.write(built.read_bytes()))
+        content = built.read_bytes()
+        return files.write(folder / f"{known}-{_sum(content)}.so", lambda to: to.write(content))
 
 
 def _reason(error: Exception) -> str:
@@ -217,17 +256,14 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _folder() -> Path:
-    """Where libraries are kept: beside the package's compiled Python files, or else in the user's cache folder.
+def _folders() -> Iterator[Path]:
+    """Where libraries are kept: beside the package's compiled Python files, or else in the store.
 
-    What lies there is executed: OSError if everybody may write to it, or if the cache is another user's.
+    What lies there is executed: a folder to which everybody may write, or a store of another user, is not taken.
     """
-    folder = HERE / "__pycache__"
-    beside = os.access(folder if folder.exists() else HERE, os.W_OK)
-    if not beside:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reproduce"
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-    status = folder.stat()
-    if status.st_mode & stat.S_IWOTH or not (beside or status.st_uid == os.getuid()):
-        raise OSError(f"others may write to {folder}: `chmod o-w` it, or delete it")
-    return folder
+    for folder in (HERE / "__pycache__", settings().store / "kernels"):
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+            status, beside = folder.stat(), folder.parent == HERE
+            if not status.st_mode & stat.S_IWOTH and (beside or status.st_uid == os.getuid()):
+                yield folder

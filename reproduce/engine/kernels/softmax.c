@@ -87,11 +87,14 @@ static void take(Batch *s, const REAL *x, const int64_t *labels, const int64_t *
 
 /* For every slot a: out[a] <- the end point of its local run from out[a].
  *
- * x [n][width] with a column of ones for the bias and zeros up to whole vectors; plans[a] [steps][batch], -1 behind a
+ * x [n][width] with a column of ones for the bias and zeros up to whole vectors; plans[a] [steps][sizes[a]], -1 behind a
  * short batch; slots with the same plan stand together and take equally many steps. out [slots][classes][width].
  * Returns 0 if there is no memory for the scratch. */
-int softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int64_t *const *plans, int64_t batch,
-                 const int64_t *steps, int64_t slots, int64_t classes, REAL *out, const Descent *runs) {
+int softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int64_t *const *plans,
+                 const int64_t *sizes, const int64_t *steps, int64_t slots, int64_t classes, REAL *out,
+                 const Descent *runs) {
+    int64_t batch = 1;
+    for (int64_t a = 0; a < slots; a++) batch = sizes[a] > batch ? sizes[a] : batch;
     const int64_t padded = (batch + LANES - 1) / LANES * LANES;
     REAL *g = aligned_alloc(WIDTH, (classes * (width + padded) + padded) * sizeof(REAL)); /* [classes][width] */
     REAL *z = g + classes * width, *share = z + classes * padded; /* [classes][padded], [padded] */
@@ -107,7 +110,7 @@ int softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int6
     for (int64_t begin = 0, end; begin < slots; begin = end) {
         for (end = begin + 1; end < slots && plans[end] == plans[begin];) end++;
         for (int64_t k = 0; k < steps[begin]; k++) {
-            take(&samples, x, labels, plans[begin] + k * batch, batch, y, share);
+            take(&samples, x, labels, plans[begin] + k * sizes[begin], sizes[begin], y, share);
             for (int64_t a = begin; a < end; a++) {
                 REAL *w = out + a * classes * width;
                 slope(w, &samples, classes, z, g);

@@ -155,6 +155,19 @@ def _over_rounds(setting: ClockSetting, distribution: str, n: int, k: int) -> Pa
     return panel(f"rounds-{{}}-{distribution}-n{n}-k{k}", setting, experiments, setting.seeds_of(distribution, n))
 
 
+def readings_panels(scale: str) -> tuple[Panel, ...]:
+    """Cells of Table I under other readings, at paper scale, to their target: FedAvg, on which a reading was chosen,
+    and DeFedAvg-nIID, on which it is tested."""
+    setting, n, names = settings.PAPER[0], 10, ("fedavg", PROPOSED["noniid"])
+    given = rates(setting, "noniid", n)
+    experiments = (
+        run(setting, "noniid", n, name, (given[name][0], local), further=False, table="table1", reading=reading)
+        for reading, local in settings.READINGS.items()
+        for name in names
+    )
+    return (panel(f"readings-{{}}-noniid-n{n}", setting, experiments),) if scale == "paper" else ()
+
+
 def echo() -> list[Experiment]:
     """The runs whose rates Table II gives, as declared at paper scale."""
     found = [*times_panels("paper"), *participants_panels("paper")]

@@ -1,0 +1,140 @@
+"""The overview: a tile for each figure and table of the papers, in it a segment for each claim, by its verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.pages.short import about
+from reproduce.papers import coverage
+from reproduce.report.figures import style
+from reproduce.report.looks import DARK, SMALL, TEXT
+from reproduce.runs import plan
+from reproduce.verdicts.scope import CHECK
+from reproduce.verdicts.verdict import VERDICTS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from reproduce.verdicts.scoreboard import Verdict
+
+PICTURE = Path("figures/paper/overview.svg")
+NAMES = {"holds": "supported", "holds where run": "supported where run", "depends": "depends on an unstated choice",
+         "open": "inconclusive", "fails": "refuted", "not run": "not run"}  # fmt: skip
+FILLS: Mapping[str, tuple[str, str]] = {
+    "holds": ("#00441b", ""), "holds where run": ("#5aae61", "////"), "depends": ("#fdd870", "...."),
+    "open": ("#d0d0d0", ""), "fails": ("#b2182b", "xxxx"), "not run": ("#ffffff", ""),
+}  # fmt: skip
+"""Verdict -> colour and hatching; the lightness of the colours differs as well."""
+ACROSS = 10
+"""Tiles in a line."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A figure or table. whole: all of its jobs have results at paper scale; part: some have."""
+
+    artifact: str
+    verdicts: tuple[str, ...]
+    whole: bool
+    part: bool
+
+    @property
+    def label(self) -> str:
+        return self.artifact.partition("/")[2].replace("fig", "Fig. ").replace("table", "Table ")
+
+
+def tiles(board: Sequence[Verdict], results: Path = Path("results")) -> dict[str, list[Tile]]:
+    """Paper -> its tiles. Claims that rest on closed forms or quadratics count as those on the papers' data do."""
+    known = [w for w in VERDICTS if w in FILLS]
+    found: dict[str, list[Tile]] = {}
+    for covered in coverage():
+        for name in covered.declared:
+            artifact = f"{covered.paper}/{name}"
+            mine = [v.verdict for v in board if v.artifact == artifact and v.rests_on != CHECK]
+            words = sorted((v if v in known else "not run" for v in mine), key=known.index)
+            jobs = plan.artifact_jobs("paper", artifact)
+            there = [(results.parent / job.output).is_file() for job in jobs]
+            cells = (results / "paper/cells" / f"{covered.paper}_{name}.csv").is_file()
+            tile = Tile(artifact, tuple(words), cells and all(there), cells and (any(there) or not jobs))
+            found.setdefault(covered.paper, []).append(tile)
+    return found
+
+
+def alt(found: Mapping[str, Sequence[Tile]]) -> str:
+    """The counts in words, for who does not see the picture."""
+    every = [t for mine in found.values() for t in mine]
+    counts = Counter(v for t in every for v in t.verdicts)
+    said = ", ".join(f"{counts[v]} {NAMES[v]}" for v in NAMES if counts[v])
+    whole, part = sum(t.whole for t in every), sum(t.part and not t.whole for t in every)
+    return (
+        f"{len(every)} figures and tables of five papers: {whole} with numbers at paper scale, {part} in part. "
+        f"Of {counts.total()} claims about them: {said}."
+    )
+
+
+def figure(found: Mapping[str, Sequence[Tile]]) -> Figure:
+    """The tiles, a paper below the other; each has the address of its place on the report."""
+    import matplotlib.pyplot as plt
+
+    lines = sum(0.75 + -(-len(mine) // ACROSS) for mine in found.values())
+    with style():
+        fig = plt.figure(figsize=(7, 0.42 * (lines + 1.2)))
+        ax = fig.add_axes((0.005, 0.0, 0.99, 1.0))
+        ax.set(xlim=(0, ACROSS), ylim=(lines + 1.2, 0))
+        ax.axis("off")
+        top = 0.0
+        for paper, mine in found.items():
+            ax.text(0.03, top + 0.5, f"{about(paper).name}: {about(paper).title}", fontsize=TEXT + 1, weight="bold")
+            for k, tile in enumerate(mine):
+                _tile(ax, tile, k % ACROSS, top + 0.6 + k // ACROSS)
+            top += 0.75 + -(-len(mine) // ACROSS)
+        _legend(ax, found, top)
+    return fig
+
+
+def _tile(ax: Axes, tile: Tile, x: float, y: float) -> None:
+    from matplotlib.patches import Rectangle
+
+    address = f"#{tile.artifact.replace('/', '-')}"
+    ax.text(x + 0.05, y + 0.33, tile.label, fontsize=SMALL, color=DARK, url=address)
+    width = 0.9 / max(len(tile.verdicts), 1)
+    for k, verdict in enumerate(tile.verdicts):
+        ax.add_patch(_segment(verdict, x + 0.05 + k * width, y + 0.42, width, 0.46))
+    line: Any = "-" if tile.whole else (0, (2, 1.5)) if tile.part else (0, (0.6, 2.5))
+    frame = Rectangle((x + 0.02, y + 0.03), 0.96, 0.92, fill=False, edgecolor=DARK, linestyle=line, linewidth=0.8)
+    frame.set_url(address)
+    ax.add_patch(frame)
+
+
+def _segment(verdict: str, x: float, y: float, width: float, height: float) -> Any:
+    from matplotlib.patches import Rectangle
+
+    color, hatch = FILLS[verdict]
+    return Rectangle(
+        (x, y),
+        width,
+        height,
+        facecolor=color,
+        edgecolor="white" if verdict == "holds" else "#303030",
+        hatch=hatch,
+        linewidth=0.4,
+    )
+
+
+def _legend(ax: Axes, found: Mapping[str, Sequence[Tile]], top: float) -> None:
+    counts = Counter(v for mine in found.values() for t in mine for v in t.verdicts)
+    x = 0.05
+    for verdict, name in NAMES.items():
+        ax.add_patch(_segment(verdict, x, top + 0.15, 0.16, 0.36))
+        said = f"{counts[verdict]} {name}"
+        ax.text(x + 0.21, top + 0.45, said, fontsize=SMALL)
+        x += 0.42 + 0.072 * len(said)
+    ax.text(
+        0.05, top + 0.95, "A segment is a claim. Frame: solid where all our numbers are at paper scale, dashed where "
+        "some are, dotted where none is.", fontsize=SMALL, color=DARK,
+    )  # fmt: skip

@@ -1,0 +1,63 @@
+"""Of which sessions the numbers of Tables 8, 9 and 11 are: found from the printed numbers and our curves.
+
+A row group of a table (a setting with one algorithm) has three transitions and three schemes. Its sessions are the
+increasing triple that brings our means over seeds nearest to the printed numbers. A scheme is compared at the triple
+that the other schemes' printed numbers choose: no printed number has a say in where it is compared itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import pandas as pd
+
+from reproduce.declare.artifact import Window
+from reproduce.papers.dynamic_init.readings import SCHEMES, SESSIONS
+from reproduce.papers.dynamic_init.settings import SCALES
+from reproduce.report import metrics, tables
+from reproduce.report.histories import Histories
+
+THREE = ("first", "second", "third")
+TRIPLES = tuple(combinations(range(3, SESSIONS), len(THREE)))
+"""From the first session before which two models are stored: in the one before it, the schemes coincide."""
+GROUP = ["label_distribution", "dataset", "num_clients", "algorithm"]
+COPIED = {("table8", "partial_overlap", "mnist", "fedprox"), ("table8", "two_shard", "mnist", "fedprox")}
+"""Row groups whose numbers another one has as well (`COPIED8`), and which are left out."""
+
+
+def printed(name: str) -> pd.DataFrame:
+    """The printed numbers of a table, as text but for `paper`; where it does not say how many clients: 10."""
+    frame = tables.reported("dynamic_init", name)
+    assert frame is not None
+    told = frame.drop(columns=["paper_std", "paper_text", "paper_censored"])
+    return told if "num_clients" in told else told.assign(num_clients="10")
+
+
+def readings(histories: Histories) -> pd.DataFrame:
+    """Ours beside every printed number, under each reading; `session`, of seed -1, says where it was compared."""
+    window = Window("accuracy", 1, 10, {str(s): s for s in range(TRIPLES[0][0], SESSIONS)})
+    ours = metrics.measured(window, histories, "dynamic_init").rename(columns={"transition": "session"})
+    ours = ours.astype({"session": int, "num_clients": str})
+    ours["dataset"] = ours["dataset"].replace({SCALES[histories.scale].data["mnist"].name: "mnist"})
+    found = [part for name in ("table8", "table9", "table11") for part in _compared(name, ours)]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def _compared(name: str, ours: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    told = {key: rows for key, rows in printed(name).groupby(GROUP) if (name, key[0], key[1], key[3]) not in COPIED}
+    for (reading, *key), curves in ours.groupby(["reading", *GROUP]):
+        means = curves.pivot_table(index="session", columns="init_scheme", values="value")
+        rows = told.get(tuple(key))
+        if rows is None or len(means.columns) < len(SCHEMES):  # not printed, or run in part
+            continue
+        wanted = rows.pivot(index="transition", columns="init_scheme", values="paper").loc[list(THREE)]
+        off = {t: ((means.loc[list(t)].to_numpy() - wanted[means.columns].to_numpy()) ** 2).sum(0) for t in TRIPLES}
+        for i, scheme in enumerate(means.columns):
+            at = min(TRIPLES, key=lambda t: float(off[t].sum() - off[t][i]))
+            where = pd.DataFrame({"transition": THREE, "session": at})
+            about = rows[rows["init_scheme"] == scheme].drop(columns="paper").merge(where, on="transition")
+            about = about.assign(table=name, reading=str(reading))
+            values = curves.loc[curves["init_scheme"] == scheme, ["session", "seed", "value"]]
+            yield about.merge(values, on="session").drop(columns="session")
+            yield about.assign(metric="session", seed=-1, value=about["session"].astype(float)).drop(columns="session")
