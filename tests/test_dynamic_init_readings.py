@@ -101,11 +101,17 @@ def test_a_printed_number_is_compared_at_the_sessions_that_the_other_schemes_cho
 
 
 def test_what_print_alone_says() -> None:
-    """Table 11 on both data sets: FedProx begins a session after FedAvg, MOON one after FedProx."""
+    """Table 11 on both data sets: FedProx begins a session after FedAvg, MOON one after FedProx; of eight sessions
+    that leaves one triple for each."""
     assert findings.one_sequence().endswith(
         "FedProx's begins one session after FedAvg's, MOON's begins one session after FedProx's (24 of 24 numbers are "
         "equal)."
     )
+    rows = {key: transitions.possible("table11", key) for key in transitions.groups("table11")}
+    alone = {a: {(n, n + 1, n + 2)} for n, a in enumerate(("fedavg", "fedprox", "moon"), 3)}
+    assert {key: rows[key] for key in rows if key[3] != "scaffold"} == {
+        ("partial_overlap", data, "100", a): triple for data in findings.DATA for a, triple in alone.items()
+    }
     assert "11 of 12 places, the other schemes in 2 of 24" in findings.one_average_of_two()
     assert "92.45 for Average at 6 of 9 transitions. Proposed has 92.56 to 96.06" in findings.one_average_of_three()
     assert findings.equal_rows().count(", and ") == 3

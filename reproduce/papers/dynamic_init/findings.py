@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import combinations, permutations
+from itertools import combinations
 
 import pandas as pd
 
-from reproduce.papers.dynamic_init.transitions import GROUP, THREE, printed
+from reproduce.papers.dynamic_init.transitions import followers, groups
 from reproduce.report.names import pretty
 
-Key = tuple[str, ...]
 DATA = ("mnist", "fashion_mnist")
-CENT = 0.0101
-"""Printed numbers that differ by a hundredth count as equal: one of two may have been rounded otherwise."""
-
-
-@cache
-def groups(table: str) -> dict[Key, pd.DataFrame]:
-    """(label distribution, data set, clients, algorithm) -> transitions x schemes as printed."""
-    rows = printed(table).pivot(index=[*GROUP, "transition"], columns="init_scheme", values="paper")
-    return {tuple(map(str, key)): mine.droplevel([*GROUP]).loc[list(THREE)] for key, mine in rows.groupby(GROUP)}
 
 
 def one_sequence() -> str:
-    found = [  # the second row's first two transitions are the first one's last two
-        f"{pretty(b[3])}'s begins one session after {pretty(a[3])}'s"
-        for (a, x), (b, y) in permutations(groups("table11").items(), 2)
-        if a[:3] == b[:3] and (abs(x[1:].to_numpy() - y[:-1].to_numpy()) <= CENT).all()
-    ]
-    said = f"{', '.join(dict.fromkeys(found))} ({6 * len(found)} of {6 * len(found)} numbers are equal)"
-    return f"The rows of Table 11 are stretches of one sequence of sessions: {said}."
+    pairs = followers("table11").items()
+    said = ", ".join(dict.fromkeys(f"{pretty(b[3])}'s begins one session after {pretty(a[3])}'s" for a, b in pairs))
+    count = f"{6 * len(pairs)} of {6 * len(pairs)} numbers are equal"
+    return f"The rows of Table 11 are stretches of one sequence of sessions: {said} ({count})."
 
 
 def one_average_of_two() -> str:
