@@ -23,6 +23,7 @@ wildcard_constraints:
     paper="[a-z_]+",
     name="[a-z0-9]+",
     job="[a-z0-9-]+",
+    part="[0-9]+",
 
 
 for each, files in asked.aliases().items():
@@ -57,20 +58,30 @@ for each, made in asked.made().items():
 rule train:
     input:
         asked.again,
+        before=asked.before,
     output:
         update("results/{scale}/{paper}/{job}.parquet"),  # if the training fails, what is there stays
     log:
         "logs/{scale}/{paper}/{job}.log",
     threads: config["threads"]
     resources:
-        runtime=lambda w, attempt: attempt * costs.minutes(w.scale, w.paper, w.job),
-        mem_mb=lambda w, attempt: attempt * costs.megabytes(w.scale, w.paper, w.job),
+        runtime=lambda w, attempt: costs.minutes(w.scale, w.paper, w.job, attempt),
+        mem_mb=lambda w, attempt: costs.megabytes(w.scale, w.paper, w.job, attempt),
         gpu=int(settings().device == "cuda"),
     params:
-        python=PYTHON,
+        command=asked.command,
     shell:
-        "{params.python:q} -m reproduce train --scale {wildcards.scale} {wildcards.paper} {wildcards.job} "
-        "-o {output} > {log} 2>&1"
+        "({params.command}) > {log} 2>&1"
+
+
+# The first parts of a training that takes longer than a cluster lets a job run: each ends in time, with a checkpoint.
+use rule train as part with:
+    input:
+        before=asked.before,
+    output:
+        temp(touch("logs/{scale}/{paper}/{job}.due/part{part}")),
+    log:
+        "logs/{scale}/{paper}/{job}.part{part}.log",
 
 
 for kind, endings in plan.ENDINGS.items():

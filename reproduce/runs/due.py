@@ -106,7 +106,7 @@ def total(jobs: Iterable[Job]) -> str:
     from reproduce.text import counted
 
     found = list(jobs)
-    return f"{counted(len(found), 'job')}, {costs.said(map(costs.due, found))} on one core"
+    return f"{counted(len(found), 'job')}, {costs.said(map(costs.due, found))} {costs.on()}"
 
 
 # --- what exists and must be made again -------------------------------------------------------------------------------
