@@ -1,4 +1,4 @@
-from reproduce.workflow import PAPER, PYTHON, Asked, apply, file
+from reproduce.workflow import PAPER, Asked, file, kept
 from reproduce.runs import costs, plan
 from reproduce.settings import settings
 
@@ -6,7 +6,6 @@ from reproduce.settings import settings
 configfile: file(workflow)
 
 
-shell.prefix(apply(workflow, config))
 asked = Asked(workflow, config)
 
 
@@ -31,7 +30,7 @@ for each, files in asked.aliases().items():
     rule:
         name:
             each
-        default_target: each == "all"
+        default_target: each == asked.default
         input:
             files,
         localrule: True
@@ -45,7 +44,7 @@ for each, made in asked.made().items():
         input:
             made.inputs,
         output:
-            update(made.files),
+            made.files,
         log:
             made.log,
         localrule: True
@@ -55,12 +54,12 @@ for each, made in asked.made().items():
             "({params.commands}) 2>&1 | tee {log}"
 
 
+# The results file is not what this rule makes: if a training fails on whatever machine, Snakemake removes the output.
 rule train:
     input:
-        asked.again,
-        before=asked.before,
+        asked.before,
     output:
-        update("results/{scale}/{paper}/{job}.parquet"),  # if the training fails, what is there stays
+        touch("logs/{scale}/{paper}/{job}.due/trained"),
     log:
         "logs/{scale}/{paper}/{job}.log",
     threads: config["threads"]
@@ -69,19 +68,25 @@ rule train:
         mem_mb=lambda w, attempt: costs.megabytes(w.scale, w.paper, w.job, attempt),
         gpu=int(settings().device == "cuda"),
     params:
-        command=asked.command,
+        command=asked.training,
     shell:
         "({params.command}) > {log} 2>&1"
 
 
 # The first parts of a training that takes longer than a cluster lets a job run: each ends in time, with a checkpoint.
 use rule train as part with:
-    input:
-        before=asked.before,
     output:
         temp(touch("logs/{scale}/{paper}/{job}.due/part{part}")),
     log:
         "logs/{scale}/{paper}/{job}.part{part}.log",
+
+
+rule result:
+    input:
+        asked.again,
+    output:
+        "results/{scale}/{paper}/{job}.parquet",
+    localrule: True
 
 
 for kind, endings in plan.ENDINGS.items():
@@ -93,15 +98,15 @@ for kind, endings in plan.ENDINGS.items():
             jobs=asked.results,
             due=asked.marker,
         output:
-            [f"{kind}s/{{scale}}/{{paper}}_{{name}}{ending}" for ending in endings],
-            multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
+            kept(f"{kind}s/{{scale}}/{{paper}}_{{name}}{ending}" for ending in endings),
+            kept(multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json")),
         log:
             "logs/{scale}/render/{paper}_{name}.log",
         wildcard_constraints:
             paper=PAPER[kind],
         localrule: True
         params:
-            python=PYTHON,
+            command=asked.command,
         shell:
             "set -o pipefail; "
-            "{params.python:q} -m reproduce render --scale {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+            "{params.command} render --scale {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"

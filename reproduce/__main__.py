@@ -7,11 +7,11 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from reproduce import __version__
 from reproduce.cli import data, list_, partition, plan, play, render, replay, report, train, verify
-from reproduce.errors import Stopped, UserError
+from reproduce.errors import Stopped, UserError, unknown
 
 COMMANDS = (list_, data, plan, partition, train, render, play, verify, report, replay)
 
@@ -22,13 +22,18 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message}; `{self.prog} -h` shows what there is")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise unknown("/".join(action.option_strings) or action.dest, value, action.choices)
+
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; a command module gives NAME, its docstring, `arguments(parser)` and `run(args)`."""
     top = Parser(
         prog="reproduce",
         description="Reproduce the tables and figures of five federated-learning papers.",
-        epilog="The whole workflow is `snakemake --cores N`; `reproduce COMMAND -h` has more.",
+        epilog="`snakemake --cores N` makes what is affordable of everything, and says first what the rest costs; "
+        "`reproduce COMMAND -h` has more.",
     )
     top.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
     top.add_argument("--version", action="version", version=f"reproduce {__version__}")

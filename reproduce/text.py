@@ -75,7 +75,7 @@ def named_seeds(numbers: Iterable[int]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Two units at most: 45 s, 12 min, 3 h 20 min, 5 d 4 h."""
+    """Two units at most: 45 s, 12 min, 3 h 20 min, 5 d 4 h, 1.5 years."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -84,4 +84,4 @@ def duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours < 24:
         return f"{hours} h {minutes} min"
-    return f"{hours // 24} d {hours % 24} h"
+    return f"{hours // 24} d {hours % 24} h" if hours < 366 * 24 else f"{hours / (365.25 * 24):.1f} years"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import atexit
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +41,11 @@ def one_line() -> Iterator[None]:
         sys.exit(2)
 
 
+def _root(workflow: Any) -> Path:
+    """The folder of the Snakefile that is read, which may be a module of another one."""
+    return Path(workflow.current_basedir.get_path_or_uri(secret_free=True))
+
+
 # --- the configuration ------------------------------------------------------------------------------------------------
 
 
@@ -48,24 +53,24 @@ def one_line() -> Iterator[None]:
 def file(workflow: Any) -> str:
     """The configuration file, in the working directory, else in the repository.
 
-    UserError in a folder that is not the project's, unless it was named (`snakemake -d`): nothing is made there, and
-    all would be trained again.
+    UserError in a folder that is not the project's, unless it was named (`snakemake -d`) or is that of a workflow of
+    which this one is a module: nothing is made there, and all would be trained again.
     """
-    root, here, own = Path(workflow.basedir), Path.cwd(), Path("config/config.yaml")
+    root, here, own = _root(workflow), Path.cwd(), Path("config/config.yaml")
     if not here.samefile(root) and workflow.is_main_process:
-        if workflow.overwrite_workdir is None:
+        if workflow.overwrite_workdir is None and workflow.modifier.is_main_snakefile():
             raise UserError(f"{here} is not the folder of the project: cd {root}, or name a folder to work in, -d .")
         print(f"working in {here}: what {root} has made does not count here", file=sys.stderr)
     return str(own if own.exists() else root / own)
 
 
 @one_line()
-def apply(workflow: Any, config: dict[str, Any]) -> str:
-    """Fill in the defaults, and make them the settings of this process; returns the commands that make them those of
-    every job."""
+def apply(workflow: Any, config: dict[str, Any]) -> list[str]:
+    """Fill in the defaults, and make them the settings of this process; returns the words that call `reproduce` with
+    them in a job."""
     from snakemake.utils import validate
 
-    schema = Path(workflow.basedir, "config/config.schema.yaml")
+    schema = _root(workflow) / "config/config.schema.yaml"
     if wrong := files.mismatch(config, files.read_yaml(schema)):
         raise UserError(f"configuration, {wrong}; config/README.md has the keys and their values")
     validate(config, str(schema.resolve()))
@@ -73,7 +78,7 @@ def apply(workflow: Any, config: dict[str, Any]) -> str:
     settings.configure(variables)
     for check in (settings.settings, settings.seeds, settings.budget, settings.limits):
         check()
-    return "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables.items())
+    return ["env", *(f"{name}={value}" for name, value in variables.items()), PYTHON, "-m", "reproduce"]
 
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
@@ -95,16 +100,31 @@ def environment(config: Mapping[str, Any]) -> dict[str, str]:
 TOGETHER = ("smoke",)
 """Scales whose jobs are shorter than the start of a process: where such a scale is asked for, one process trains all
 jobs of a paper, and one draws all its artifacts."""
+SHOWN = (".png", ".md")
+"""What `snakemake --report` shows of an artifact."""
 
 
 @dataclass(frozen=True)
 class Made:
     """What a rule without wildcards makes: files, of what a function says, by commands for a shell."""
 
-    inputs: list[str] | Callable[[Any], list[str]]
-    files: list[str]
+    inputs: Callable[[Any], list[str]]
+    files: list[Any]
     log: str
     commands: str | Callable[[Any], str]
+
+
+def kept(files: Iterable[str]) -> list[Any]:
+    """Output files as a rule declares them. What was there before stays until a new one is whole, and if none comes;
+    Snakemake's report shows some, by paper, name and scale."""
+    from snakemake.io import report
+    from snakemake.ioflags import update
+
+    def shown(file: str) -> Any:
+        paper, _, name = Path(file).stem.rpartition("_")
+        return report(update(file), category=paper, labels={"item": name, "scale": Path(file).parent.name})
+
+    return [shown(file) if file.endswith(SHOWN) else update(file) for file in files]
 
 
 class Asked:
@@ -112,57 +132,67 @@ class Asked:
 
     def __init__(self, workflow: Any, config: dict[str, Any]) -> None:
         self.workflow, self.config = workflow, config
+        self.command = shlex.join(apply(workflow, config))
+        """`reproduce` with this configuration, for a shell."""
         self.to_train: set[Job] = set()
-        self.together: list[tuple[str, str]] = []  # scales and papers that this run makes in one process each
+        self.default = "all" if workflow.modifier.is_main_snakefile() else ""
+        self.together = [*product(TOGETHER, PAPERS)] if self.default else []  # a module's `end` is never called
+        self.told: set[str] = set()  # scales of which all was said at once
 
     def aliases(self) -> dict[str, list[str]]:
-        """Targets that have no files of their own -> what they stand for."""
-        whole = {scale: [*plan.artifact_files(scale), f"report/{scale}/index.html"] for scale in SCALES}
+        """Targets that have no files of their own -> what they stand for, the report first."""
+        whole = {scale: [f"report/{scale}/index.html", *plan.artifact_files(scale)] for scale in SCALES}
         return {"all": whole[self.config["scale"]], **whole}
 
     def made(self) -> dict[str, Made]:
         """Rules without wildcards: the reports, and all artifacts of a paper where they are made together."""
         found = {}
         for scale in SCALES:
-            drawn, report = plan.artifact_files(scale), _command("report", "--scale", scale)
+            drawn, report = partial(self._drawn, scale), f"{self.command} report --scale {scale}"
             found[f"report_{scale}"] = Made(drawn, [f"report/{scale}/index.html"], f"logs/{scale}/report.log", report)
-        for scale, paper in product(TOGETHER, PAPERS):
+        for scale, paper in self.together:
             files = [f for a in plan.select(paper) for f in plan.outputs(scale, a.id)]
             whole, commands = partial(self._whole, scale, paper), partial(self._commands, scale, paper)
             if files:
-                found[f"{scale}_{paper}"] = Made(whole, files, f"logs/{scale}/{paper}.log", commands)
+                found[f"{scale}_{paper}"] = Made(whole, kept(files), f"logs/{scale}/{paper}.log", commands)
         return found
+
+    @one_line()
+    def _drawn(self, scale: str, wildcards: Any) -> list[str]:
+        """The files of all artifacts of a scale; says first what it lacks, in place of a line for each."""
+        self.told.add(scale)
+        due.summary(scale, self._budget())
+        return plan.artifact_files(scale)
 
     @one_line()
     def _whole(self, scale: str, paper: str, wildcards: Any) -> list[str]:
         """What all artifacts of a paper wait for. Where single files are asked for: nothing that there is, and
         Snakemake takes the rules of one job and of one artifact."""
-        targets = self.workflow.dag_settings.targets
-        if any("/" in target for target in targets):
+        if any("/" in target for target in self.workflow.dag_settings.targets):
             return ["(a whole scale)"]
-        allowed = due.budget(targets)
+        found = []
         for artifact in plan.select(paper):
-            due.announce(scale, artifact.id, allowed)
-            self.to_train.update(due.training(scale, artifact.id, allowed)[0])
-        return [file for a in plan.select(paper) for file in due.render_marker(scale, a.id, allowed)]
+            self._train(scale, artifact.id)
+            found += due.render_marker(scale, artifact.id, self._budget())
+        return found
 
     def _commands(self, scale: str, paper: str, wildcards: Any) -> str:
         """Train what is due of a paper and draw what is not of today; what fails ends neither, and leaves a mark.
 
-        The rule succeeds all the same, because Snakemake would delete what was drawn; `end` finds the mark.
+        The rule succeeds all the same, because Snakemake would undo what was drawn; `end` finds the mark.
         """
-        allowed = due.budget(self.workflow.dag_settings.targets)
+        allowed = self._budget()
         every = [a.id for a in plan.select(paper)]
         names = [name for name in every if not due.fresh(scale, name, allowed)] or every  # none where it is forced
         jobs = dict.fromkeys(job.name for name in names for job in due.training(scale, name, allowed)[0])
-        mark = shlex.quote(str(_failed(scale, paper)))
-        train = f"{_command('train', '--scale', scale, paper, *jobs)} || touch {mark}; " if jobs else ""
-        return f"rm -f {mark}; {train}{_command('render', '--scale', scale, *names)} || touch {mark}"
+        mark = f"logs/{scale}/{paper}.failed"
+        train = f"{self.command} train --scale {scale} {paper} {shlex.join(jobs)} || touch {mark}; " if jobs else ""
+        return f"rm -f {mark}; {train}{self.command} render --scale {scale} {shlex.join(names)} || touch {mark}"
 
     def begin(self) -> None:
         """Before the first job: what is trained, and for how long?"""
         rules = {job.rule.name for job in self.workflow.dag.needrun_jobs()}
-        self.together = [each for each in product(TOGETHER, PAPERS) if "_".join(each) in rules]
+        self.together = [each for each in self.together if "_".join(each) in rules]
         if self.to_train:
             print("To train:", due.total(self.to_train), file=sys.stderr)
         if cut := [n for job in self.to_train if (n := costs.submissions(job)) > 1]:
@@ -173,24 +203,36 @@ class Asked:
     def end(self) -> None:
         """After the last job, below Snakemake's own last line: what was asked for and lies there now. UserError if a
         command of a paper failed although files of before are in its place."""
-        if failed := [paper for scale, paper in self.together if _failed(scale, paper).exists()]:
+        if failed := [paper for scale, paper in self.together if Path(f"logs/{scale}/{paper}.failed").exists()]:
             raise UserError(f"not all was made of {', '.join(failed)}: see logs/{self.together[0][0]}/PAPER.log")
-        files = [self.aliases().get(name, [name])[-1] for name in self.workflow.dag_settings.targets or ["all"]]
+        files = [self.aliases().get(name, [name])[0] for name in self.workflow.dag_settings.targets or ["all"]]
         more = f" and {len(files) - 4} more" if len(files) > 4 else ""
         atexit.register(print, f"Written: {', '.join(files[:4])}{more}", file=sys.stderr)
 
-    def _question(self, wildcards: Any) -> tuple[str, str, due.Budget]:
-        named = f"{wildcards.paper}/{wildcards.name}"
-        return wildcards.scale, named, due.budget(self.workflow.dag_settings.targets)
+    def _budget(self) -> due.Budget:
+        return due.budget(self.workflow.dag_settings.targets)
+
+    def _train(self, scale: str, name: str) -> tuple[Job, ...]:
+        """The jobs to train for an artifact; said, unless all was."""
+        if scale not in self.told:
+            due.announce(scale, name, self._budget())
+        return self._trains(due.training(scale, name, self._budget())[0])
+
+    def _trains(self, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
+        if jobs and not self.workflow.local_exec and " " in PYTHON:
+            raise UserError(f"'{PYTHON}' has a space, which batch systems take for its end: install it elsewhere")
+        self.to_train.update(jobs)
+        return jobs
 
     @one_line()
     def results(self, wildcards: Any) -> list[str]:
-        due.announce(*self._question(wildcards))
-        return [job.output for job in due.training(*self._question(wildcards))[0]]
+        """What the trainings leave that an artifact waits for."""
+        jobs = self._train(wildcards.scale, f"{wildcards.paper}/{wildcards.name}")
+        return [due.train_marker(job)[-1] for job in jobs]
 
     @one_line()
     def marker(self, wildcards: Any) -> list[str]:
-        return due.render_marker(*self._question(wildcards))
+        return due.render_marker(wildcards.scale, f"{wildcards.paper}/{wildcards.name}", self._budget())
 
     @one_line()
     def before(self, wildcards: Any) -> list[str]:
@@ -199,29 +241,22 @@ class Asked:
         first = int(getattr(wildcards, "part", costs.submissions(job))) - 1
         return [str(_enough(job).with_name(f"part{first}"))] * (first > 0 and not results.standing(job).holds)
 
-    def command(self, wildcards: Any) -> str:
+    def training(self, wildcards: Any) -> str:
         """Train a job, or a part of it that ends in time with a checkpoint; nothing if one before it was enough."""
         end = shlex.quote(str(_enough(plan.job(wildcards.scale, wildcards.paper, wildcards.job))))
-        train = _command("train", "--scale", wildcards.scale, wildcards.paper, wildcards.job)
+        train = f"{self.command} train --scale {wildcards.scale} {wildcards.paper} {wildcards.job}"
         if hasattr(wildcards, "part"):
             return f"test -e {end} || timeout -s TERM {costs.piece():.0f} {train} && touch {end} || test $? -eq 124"
         return f"rm {end} 2> /dev/null || {train}"
 
     @one_line()
     def again(self, wildcards: Any) -> list[str]:
-        self.to_train.update(due.to_train(wildcards.scale, wildcards.paper, wildcards.job))
-        return due.train_marker(wildcards.scale, wildcards.paper, wildcards.job)
+        job = plan.job(wildcards.scale, wildcards.paper, wildcards.job)
+        self._trains(() if results.standing(job).holds else (job,))
+        return due.train_marker(job)
 
 
 def _enough(job: Job) -> Path:
     """What there is after a part of a training that has trained all that the job is today."""
     digest = plan.digest(job, settings.settings().precision)
     return Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/{digest}")
-
-
-def _failed(scale: str, paper: str) -> Path:
-    return Path(f"logs/{scale}/{paper}.failed")
-
-
-def _command(*words: str) -> str:
-    return shlex.join([PYTHON, "-m", "reproduce", *words])

@@ -124,6 +124,25 @@ def test_reproduce_alone_shows_every_command(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.startswith("usage: reproduce plan [-h]")
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["rendr", "fedacs/fig2"], "unknown command 'rendr'; did you mean render"),
+        (["verify", "--only", "hold"], "unknown --only 'hold'; did you mean holds"),
+    ],
+)
+def test_a_word_that_is_not_known_has_the_nearest_beside_it(words: list[str], says: str, capsys: Any) -> None:
+    assert main(words) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_verify_says_in_a_line_that_there_is_no_claim(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: [claim("fedacs/a", "holds")])
+    for words, said in ((["fiarse"], "about fiarse is declared"), (["--only", "fails"], "has the verdict 'fails'")):
+        assert main(["verify", *words]) == 0
+        assert capsys.readouterr().out == f"no claim {said}\n"
+
+
 def test_a_reader_that_leaves_early_is_no_error(project: Path) -> None:
     for i in range(100):
         miniature.add_artifact(project, "fedagrac", f"fig{i + 100}", "()")
@@ -221,7 +240,15 @@ def test_short(number: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (59, "59 s"), (90, "2 min"), (3599, "1 h 0 min"), (5400, "1 h 30 min"), (90000, "1 d 1 h")],
+    [
+        (0, "0 s"),
+        (59, "59 s"),
+        (90, "2 min"),
+        (3599, "1 h 0 min"),
+        (5400, "1 h 30 min"),
+        (90000, "1 d 1 h"),
+        (60 * 31_557_600, "60.0 years"),
+    ],
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import json
+import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +152,108 @@ def test_every_file_of_the_repository_is_read() -> None:
     found = [*ROOT.glob("config/*.yaml"), *ROOT.glob("profiles/*/*.yaml"), *ROOT.glob("reproduce/papers/*/claims.yaml")]
     assert len(found) >= 8
     assert all(map(read_yaml, found))
+
+
+def test_what_the_package_imports_is_what_it_asks_for() -> None:
+    """Without an extra all commands run; only the Snakefile needs Snakemake."""
+    imported = set()
+    for file in (ROOT / "reproduce").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            imported |= {(name.partition(".")[0], file.name) for name in names}
+    of = packages_distributions()
+    found = {
+        canonical(of[name][0]) for name, file in imported if name in of and (name, file) != ("snakemake", "workflow.py")
+    }
+    of_transformers = {"safetensors", "tokenizers"}
+    assert found - {"reproduce"} - of_transformers == {
+        canonical(Requirement(d).name) for d in project()["dependencies"]
+    }
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source distribution and the wheel, made of what git knows, unpacked."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    if not listed:
+        pytest.skip("no clone: nothing says which files are committed")
+    folder, made = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("built")
+    for name in filter(None, listed.split("\0")):
+        if not re.match(r"(results|figures|tables|play)/.*/", name) and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    build = "from setuptools import build_meta as b; b.build_sdist('{0}'), b.build_wheel('{0}')"
+    subprocess.run([sys.executable, "-c", build.format(made)], cwd=folder, capture_output=True, check=True)
+    for archive, form in ((next(made.glob("*.tar.gz")), "gztar"), (next(made.glob("*.whl")), "zip")):
+        shutil.unpack_archive(archive, made / form, form, **({"filter": "data"} if form == "gztar" else {}))
+    return made
+
+
+def test_the_source_distribution_has_what_a_build_and_the_workflow_read(built: Path) -> None:
+    """Every committed file that is no result, and what `make smoke` compares with."""
+    (source,) = (built / "gztar").iterdir()
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    elsewhere = re.compile(r"(results|figures|tables|play)/.*/|\.ci/|\.git|\.dockerignore|Containerfile")
+    assert [name for name in listed if not elsewhere.match(name) and not (source / name).is_file()] == []
+
+
+def test_a_wheel_works_outside_a_clone(built: Path, tmp_path: Path) -> None:
+    """What needs results says so in a line; with results, though nothing was made of them, there is a page."""
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("REPRODUCE_")}
+        environment["PYTHONPATH"] = str(built / "zip")
+        command = [sys.executable, "-m", "reproduce", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    assert (built / "zip/reproduce/__main__.py").is_file()
+    for arguments in (("verify",), ("report",), ("render", "fedacs/fig1")):
+        run = call(*arguments)
+        assert (run.returncode, len(run.stderr.splitlines())) == (2, 1)
+        assert f"{tmp_path} is not the folder of the project" in run.stderr
+    (tmp_path / "results/smoke").mkdir(parents=True)
+    for arguments in (("verify", "--scale", "smoke", "fiarse"), ("report", "--scale", "smoke")):
+        run = call(*arguments)
+        assert run.returncode == 0, run.stderr
+    assert (tmp_path / "report/smoke/index.html").is_file()
+
+
+CONDA = {"python": ("3.11.9", "3.13.5", "3.15.0"), "c-compiler": ("1.11.0",), "pip": ("26.0",)}
+"""A channel in which a Python is newer than every one with which the locked versions were tried."""
+
+
+@pytest.mark.parametrize("channel", ["made here", "conda-forge"])
+def test_conda_solves_the_environment_with_a_python_that_was_tried(channel: str, tmp_path: Path) -> None:
+    """torch has no wheels for every newer Python."""
+    rattler = pytest.importorskip("rattler")
+    wanted = [part for part in load_yaml("environment.yml")["dependencies"] if isinstance(part, str)]
+    if channel == "made here":
+        made = {
+            f"{name}-{version}-0.conda": {
+                "name": name,
+                "version": version,
+                "build": "0",
+                "build_number": 0,
+                "depends": [],
+            }
+            for name, versions in CONDA.items()
+            for version in versions
+        }
+        for folder, packages in (("linux-64", made), ("noarch", {})):
+            (tmp_path / folder).mkdir()
+            (tmp_path / folder / "repodata.json").write_text(json.dumps({"packages": {}, "packages.conda": packages}))
+        channel = tmp_path.as_uri()
+
+    async def solve() -> Any:
+        return await rattler.solve([channel], wanted, platforms=["linux-64", "noarch"])
+
+    try:
+        records = asyncio.run(solve())
+    except Exception as error:
+        if channel == "conda-forge":
+            pytest.skip(f"conda-forge is not reached: {type(error).__name__}")
+        raise
+    (python,) = [str(record.version) for record in records if record.name.normalized == "python"]
+    tried = [line.rpartition(" ")[2] for line in project()["classifiers"] if "Python :: 3." in line]
+    assert python.rpartition(".")[0] == max(tried, key=lambda version: int(version.partition(".")[2]))

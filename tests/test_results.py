@@ -245,7 +245,7 @@ def test_every_committed_result_is_of_a_job_and_of_its_declaration(scale: str, m
 
 def test_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REPRODUCE_BUDGET", raising=False)
-    whole, single = due.Budget(), due.Budget(due.SINGLE, gaps=False)
+    whole, single = due.Budget(due.HOURS), due.Budget(due.HOURS, gaps=False)
     for targets in ([], ["paper"], ["figures/paper/x.png", "paper"], ["report/paper/index.html"]):
         assert due.budget(targets) == whole
     assert due.budget(["figures/paper/x.png", "tables/paper/y.md"]) == single
@@ -267,7 +267,7 @@ def test_what_is_due_for_a_figure_and_what_is_said_of_it(
         due.announce("smoke", "fedacs/fig1", budget)
         return capsys.readouterr().err.removeprefix("fedacs/fig1 at scale smoke ").strip()
 
-    single, trains = due.Budget(due.SINGLE, gaps=False), "trains 1 job, about 30 min on one core"
+    single, trains = due.Budget(due.HOURS, gaps=False), "trains 1 job, about 30 min on one core"
     stored(job())
     assert said(single) == ""
     stored(job(), runs(job(), source="0" * 16))

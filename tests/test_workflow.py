@@ -45,15 +45,16 @@ def test_every_artifact_is_of_one_rule() -> None:
 
 def test_changed_experiments_train_again_and_changed_rules_do_not(drawn: Path) -> None:
     snakefile = drawn / "Snakefile"
-    snakefile.write_text(snakefile.read_text().replace("{PYTHON} -m", "{PYTHON}  -m"))
+    assert "} render --scale" in snakefile.read_text()
+    snakefile.write_text(snakefile.read_text().replace("} render --scale", "}  render --scale"))
     assert "Nothing to be done" in text(snakemake(drawn, FIG2, "-n"))
     fig = drawn / "reproduce/papers/fedacs/artifacts.py"
     fig.write_text(fig.read_text().replace("Record(0.5)", "Record(0.25 if name == 'own' else 0.5)"))
     fig.write_text(fig.read_text().replace("def experiment(algorithm, ", "def experiment(name, algorithm, "))
     fig.write_text(fig.read_text().replace("experiment(a, requires, hours)", "experiment(name, a, requires, hours)"))
     plan = text(snakemake(drawn, FIG2, "-n"))
-    assert "output: results/smoke/fedacs/own.parquet" in plan
-    assert "output: results/smoke/fedacs/shared.parquet" not in plan, (
+    assert "output: logs/smoke/fedacs/own.due/trained" in plan
+    assert "output: logs/smoke/fedacs/shared.due/trained" not in plan, (
         "an equal panel of another artifact is not touched"
     )
 
@@ -94,7 +95,7 @@ def test_results_that_came_from_elsewhere_are_rendered_without_the_data_set(proj
 def test_paper_scale_is_the_default_with_a_job_for_each_algorithm(project: Path) -> None:
     plan = text(snakemake(project, "-n"))
     for name in ("fedacs/own--fedavg", "fedacs/own--fed-acs", "fedacs/shared--fedavg", "fiarse/diverge--fed-acs"):
-        assert f"output: results/paper/{name}.parquet" in plan
+        assert f"output: logs/paper/{name}.due/trained" in plan
     assert "report/paper/index.html" in plan
     assert "results/smoke" not in plan
 
@@ -168,17 +169,16 @@ def test_a_second_workflow_in_the_same_folder_is_refused(project: Path) -> None:
 def test_a_folder_with_a_space_in_its_path(tmp_path: Path) -> None:
     """Also the interpreter may lie there: `make smoke` in "my clones/reproduce"."""
     project = miniature.build(tmp_path / "my clones" / "of $HOME & 'quotes'")
-    python = project / "bin dir/python"
+    python, workflow = project / "bin dir/python", project / "reproduce/workflow.py"
     python.parent.mkdir()
-    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    python.write_text(f'#!/bin/sh\necho "$@" >> called\nexec {shlex.quote(sys.executable)} "$@"\n')
     python.chmod(0o755)
-    snakefile = project / "Snakefile"
-    snakefile.write_text(snakefile.read_text().replace("PYTHON = questions.PYTHON", f"PYTHON = {str(python)!r}"))
+    workflow.write_text(workflow.read_text().replace("PYTHON = sys.executable", f"PYTHON = {str(python)!r}"))
+    refused = miniature.cluster(project, FIG2)
+    assert "bin dir/python' has a space" in refusal(refused)
     run = snakemake(project, FIG2, "tables/smoke/fedacs_table1.md", "-c2")
     assert run.returncode == 0, text(run)
-    calls = [line for line in snakefile.read_text().splitlines() if "-m reproduce" in line]
-    assert calls
-    assert all("{params.python:q} -m reproduce" in line for line in calls)
+    assert len((project / "called").read_text().splitlines()) == 4, "two jobs, two artifacts"
 
 
 def wait_for(path: Path) -> None:

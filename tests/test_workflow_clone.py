@@ -102,10 +102,31 @@ def test_a_single_figure_leaves_long_jobs_out_and_a_budget_trains_them(project: 
     assert "Nothing to be done" in text(snakemake(project, fig11, "-n"))
 
 
-def test_a_whole_scale_has_no_budget(project: Path) -> None:
-    for scale in ("smoke", "reduced"):
-        assert "fedacs/long.parquet" in trains(project, scale)
-        assert "fedacs/long.parquet" not in trains(project, scale, "--config", "budget=1")
+@pytest.mark.parametrize(
+    ("target", "scale", "jobs", "long", "lacking", "hours"),
+    [
+        ("", "paper", 12, 2, 2, 21),
+        ("reduced", "reduced", 6, 1, 1, 41),
+        ("report/smoke/index.html", "smoke", 6, 1, 1, 41),
+    ],
+)
+def test_a_whole_scale_says_first_what_it_lacks_and_trains_what_is_affordable(
+    project: Path, target: str, scale: str, jobs: int, long: int, lacking: int, hours: int
+) -> None:
+    """Plain Snakemake too; a budget, named, holds for them as for a figure."""
+    targets = [target] if target else []
+    run = snakemake(project, *targets, "-n")
+    first, now, more = [line for line in run.stderr.splitlines() if not line.startswith(("Using", "Assuming"))][:3]
+    assert first.startswith(f"{scale} scale lacks {jobs} jobs, about 1 d 16 h on one core: fedacs 1 d 16 h, fiarse ")
+    cheap = f"{jobs - long - lacking} jobs, about {jobs - long - lacking} min on one core"
+    left = {f"{long} over the budget of 1 h a job", f"{lacking} without data"}
+    assert now.split("; leaves out ")[0] == f"trains now {cheap}"
+    assert set(now.split("; leaves out ")[1:]) == left
+    assert f"`--config budget={hours}` trains all" in more
+    assert "at scale" not in run.stderr, "all is said at once"
+    assert "own" in trains(project, *targets)
+    assert "long" not in trains(project, *targets)
+    assert "long" in trains(project, *targets, "--config", f"budget={hours}")
 
 
 def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(drawn: Path) -> None:
@@ -159,5 +180,5 @@ def test_a_results_file_is_a_target_that_trains(project: Path) -> None:
     assert "Nothing to be done" in text(snakemake(copy, target, "-n"))
     change_code(copy)
     run = text(snakemake(copy, target, "-c2"))
-    assert "1 of 1 steps (100%) done" in run
+    assert "2 of 2 steps (100%) done" in run
     assert "To train: 1 job, about 1 d 16 h on one core" in run

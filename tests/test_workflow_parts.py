@@ -48,7 +48,7 @@ def test_a_long_training_goes_on_from_part_to_part(project: Path) -> None:
     assert "1 job in 5 submissions of at most 0.002 h, each from the checkpoint of the one before" in text(run)
     assert (project / "begun").read_text() == "xxx"
     assert miniature.trained(project / LONG)[0] == [0, 1, 2]
-    assert not [*(project / "logs/reduced/fedacs/long.due").glob("*")]
+    assert {file.name for file in (project / "logs/reduced/fedacs/long.due").iterdir()} <= {"trained", "again"}
     assert "Nothing to be done" in text(snakemake(project, LONG, "-c1", "--config", "budget=100", "longest=0.002"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 import miniature
@@ -43,6 +44,40 @@ def test_a_folder_that_is_named_is_worked_in(finished: Path, tmp_path: Path) -> 
     run = elsewhere(finished, tmp_path, FIG2, "-c3", "-s", snakefile, "-d", "there")
     assert run.returncode == 0, run.stderr
     assert miniature.trained(there / "results/smoke/fedacs/own.parquet") == ([0, 1, 2, 5], 2, 3)
+
+
+def test_another_snakefile_takes_the_rules_as_a_module(finished: Path, tmp_path: Path) -> None:
+    """In its own folder; the configuration is not one of its own rules, and its first rule is the target."""
+    (tmp_path / "Snakefile").write_text(f"""
+rule paper:
+    input: "{FIG2}"
+    output: "paper.txt"
+    shell: "echo ours: ${{{{REPRODUCE_THREADS-no threads}}}} > {{output}}"
+
+module reproduce:
+    snakefile: "{finished}/Snakefile"
+    config: {{"seeds": [5], "threads": 2}}
+
+use rule * from reproduce as reproduce_*
+""")
+    run = elsewhere(finished, tmp_path, "-c2")
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "paper.txt").read_text() == "ours: no threads\n"
+    assert miniature.trained(tmp_path / "results/smoke/fedacs/own.parquet") == ([5], 2, 2)
+    assert "rule reproduce_smoke_fedacs" not in elsewhere(finished, tmp_path, "reproduce_smoke", "-n").stderr
+
+
+def test_the_report_of_snakemake_has_every_artifact_of_a_run(drawn: Path) -> None:
+    """By paper, name and scale; of a figure its picture, of a table the text."""
+    table = "tables/smoke/fedacs_table1.md"
+    for arguments in (("-c2",), ("--report", "run.zip")):
+        run = snakemake(drawn, FIG2, table, *arguments)
+        assert run.returncode == 0, run.stderr
+    with zipfile.ZipFile(drawn / "run.zip") as archive:
+        shown = {Path(name).name for name in archive.namelist()}
+        page = archive.read("run/report.html").decode()
+    assert shown == {"fedacs_fig2.png", "fedacs_table1.md", "report.html"}
+    assert '"labels": {"item": "table1", "scale": "smoke"}' in page
 
 
 @pytest.mark.parametrize("target", [f"./{FIG2}", f"figures/../{FIG2}"])

@@ -61,6 +61,9 @@ def run(args: argparse.Namespace) -> None:
     board = [v for v in of_target if args.only in (None, v.verdict)]
     if args.json:
         print(to_json(board))
+    elif not board:
+        about = f" about {args.target}" if args.target else ""
+        print(f"no claim{about} " + (f"has the verdict '{args.only}'" if args.only else "is declared"))
     else:
         whole = bool(args.target or args.only)
         asked = [v for v in claims(board) if not v.unasked]

@@ -1,6 +1,6 @@
 """Each paper in short at a scale: what holds, what fails, what is open, and the answer to its question.
 
-`docs/papers/templates/short.yaml` has the sentences and, for each, the claims that it is about. A sentence sees the
+`short.yaml` beside this file has the sentences and, for each, the claims that it is about. A sentence sees the
 cells of its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error.
 README, the paper's page and the report say nothing else of a paper as a whole.
 """
@@ -28,7 +28,7 @@ from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
-FILE = Path("docs/papers/templates/short.yaml")
+FILE = Path(__file__).with_name("short.yaml")
 SIDES = {"holds": JUDGED[:4], "fails": JUDGED[4:6], "open": ("depends", "open", "not run")}
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
 REDUCED = {"holds": "seen", "fails": ON_STAND_IN["fails"], "in part": "seen in part"}

@@ -80,7 +80,7 @@ def said(costs: Iterable[Cost]) -> str:
     exact = most - seconds < 0.005 * most
     bounded = f"about {duration(known)} (≤ {duration(most - loose)})"
     parts = [duration(known) if exact else bounded] * (known > 0) + [f"≤ {duration(loose)}"] * (loose > 0)
-    return " + ".join(parts)
+    return " + ".join(parts) or duration(0)
 
 
 def on() -> str:

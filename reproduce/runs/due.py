@@ -24,8 +24,8 @@ from reproduce.runs.plan import Job
 from reproduce.settings import budget as hours_allowed
 from reproduce.settings import seeds
 
-SINGLE = 1.0
-"""Hours that a job may take where single tables or figures are asked for and the configuration names no budget."""
+HOURS = 1.0
+"""Hours that a job may take where the configuration names no budget."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,13 @@ class Budget:
 
 
 def budget(targets: Collection[str]) -> Budget:
-    """The budget in force for Snakemake's `targets`: `REPRODUCE_BUDGET`; else none for a whole scale.
-
-    A single table or figure gets `SINGLE`, and if it is there, nothing is trained to fill its gaps.
-    """
-    hours = hours_allowed()
-    if hours is not None:
+    """The budget in force for Snakemake's `targets`: `REPRODUCE_BUDGET`, else `HOURS`, and then nothing is trained to
+    fill the gaps of a single table or figure that is there."""
+    if (hours := hours_allowed()) is not None:
         return Budget(hours)
     named = map(os.path.relpath, targets)  # as Snakemake reads them
-    single = targets and all(t.startswith(("figures/", "tables/", "results/")) for t in named)
-    return Budget(SINGLE, gaps=False) if single else Budget()
+    single = bool(targets) and all(t.startswith(("figures/", "tables/", "results/")) for t in named)
+    return Budget(HOURS, gaps=not single)
 
 
 @cache
@@ -101,29 +98,53 @@ def announce(scale: str, name: str, allowed: Budget) -> None:
         print(f"{name} at scale {scale} {'; '.join(filter(None, parts))}", file=sys.stderr)
 
 
+@cache
+def summary(scale: str, allowed: Budget) -> None:
+    """Say on stderr, once: what a whole scale lacks, by paper; what is trained within the budget; how to go on."""
+    from reproduce.text import duration
+
+    left: dict[str, list[Job]] = {}  # why, or "" -> jobs
+    times = Counter[str]()
+    for job in (j for j in plan.jobs(scale) if not results.standing(j).holds):
+        seconds = costs.due(job).seconds
+        over = costs.over(allowed.hours) if seconds > 3600 * allowed.hours else ""
+        left.setdefault("without data" if plan.missing(job) else over, []).append(job)
+        times[job.paper] += math.ceil(seconds)
+    if left:
+        lacking = [job for jobs in left.values() for job in jobs]
+        now, wanting = left.pop("", []), left.get("without data", [])
+        most = max((costs.due(j).seconds / 3600 for j in lacking if j not in wanting), default=0)
+        each = ", ".join(f"{paper} {duration(time)}" for paper, time in times.items())
+        leaves = [f"{len(jobs)} {why}" for why, jobs in left.items()]
+        print(f"{scale} scale lacks {total(lacking)}: {each}", file=sys.stderr)
+        print(f"trains now {total(now)}", *leaves, sep="; leaves out ", file=sys.stderr)
+        print(
+            f"`--config budget={math.ceil(most)}` trains all; `reproduce plan --scale {scale}` shows each",
+            file=sys.stderr,
+        )
+
+
 def total(jobs: Iterable[Job]) -> str:
-    """ "3 jobs, 20 min on one core": how much training `jobs` is."""
+    """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
     from reproduce.text import counted
 
     found = list(jobs)
-    return f"{counted(len(found), 'job')}, {costs.said(map(costs.due, found))} {costs.on()}"
+    time = costs.said(map(costs.due, found))
+    return f"{counted(len(found), 'job')}, {'about ' * time[0].isdigit()}{time} {costs.on()}"
 
 
 # --- what exists and must be made again -------------------------------------------------------------------------------
 
 
-def to_train(scale: str, paper: str, name: str) -> list[Job]:
-    """[the job] if its result does not hold; else []."""
-    job = plan.job(scale, paper, name)
-    return [] if results.standing(job).holds else [job]
-
-
 @cache
-def train_marker(scale: str, paper: str, name: str) -> list[str]:
-    """[an input newer than the results file] if that is there and does not hold; else []."""
-    found = [(job, results.standing(job)) for job in to_train(scale, paper, name)]
-    path = f"logs/{scale}/{paper}/{name}.due/again"
-    return [_marker(path, [job.output], standing.words) for job, standing in found if standing.exists]
+def train_marker(job: Job) -> list[str]:
+    """What the results file of a job waits for. Last, the file that its training leaves when it has succeeded, gone
+    until then; before it, if the results file is there and does not hold, an input that is newer."""
+    trained, standing = Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/trained"), results.standing(job)
+    trained.unlink(missing_ok=True)  # of a workflow that was stopped
+    if standing.holds or not standing.exists:
+        return [str(trained)]
+    return [_marker(str(trained.with_name("again")), [job.output], standing.words), str(trained)]
 
 
 @cache

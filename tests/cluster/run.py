@@ -2,8 +2,9 @@
 
 Brings up a cluster of one node from Debian's packages, makes the artifacts (fedagrac/fig1 and fedagrac/fig2) through
 `profiles/slurm` in a fresh copy, kills a training and the node's daemon in the middle, and compares every result to the
-bit with that of plain Snakemake. Ends with status 0 and says why where there is no SLURM. Needs
-snakemake-executor-plugin-slurm.
+bit with that of plain Snakemake. Then it takes all seeds but one out of these results, as a repository may hold them,
+and lets all jobs fail: cancelled, then in the training itself. The results must stay as they are, and the same command
+must complete them. Ends with status 0 and says why where there is no SLURM. Needs snakemake-executor-plugin-slurm.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
+import written
 from one_node import OneNode, obstacle
 
 ROOT = Path(__file__).parents[2]
 ARTIFACTS = ("fedagrac/fig1", "fedagrac/fig2")
 OFTEN = ("--slurm-init-seconds-before-status-checks", "5", "--seconds-between-status-checks", "5")
+THROUGH_SLURM = ("--workflow-profile", "profiles/slurm", *OFTEN)
+BROKEN = "\n\ndef train_job(*given: object) -> None:\n    raise RuntimeError('this node is broken')\n"
 
 
 def main(artifacts: list[str]) -> int:
@@ -47,15 +52,52 @@ def main(artifacts: list[str]) -> int:
             disturbing.start()
             started = time.monotonic()
             try:
-                _snakemake(there, targets, "--workflow-profile", "profiles/slurm", *OFTEN, **cluster.environment)
+                _snakemake(there, targets, *THROUGH_SLURM, **cluster.environment)
             finally:
                 done.set()
                 disturbing.join()
             print(f"cluster: {len(_contents(there))} results in {time.monotonic() - started:.0f} s", flush=True)
-        whole, found = _contents(here), _contents(there)
-    changed = [job for job in whole if whole[job] != found.get(job)]
+            whole, found = _contents(here), _contents(there)
+            lost = _fail(cluster, there, targets)
+            again = _contents(there)
+    changed = [job for job in whole if not whole[job] == found.get(job) == again.get(job)]
     print(f"{len(changed)} of {len(whole)} results differ{': ' if changed else ''}{', '.join(changed)}")
-    return int(bool(changed) or not whole)
+    return int(bool(changed) or bool(lost) or not whole)
+
+
+def _fail(cluster: OneNode, folder: Path, targets: list[str]) -> list[str]:
+    """The results of one seed each that do not survive jobs that fail; in the end all seeds are there."""
+    results = sorted((folder / "results/smoke").glob("*/*.parquet"))
+    for file in results:
+        first = min(run.seed for run in written.runs(file))
+        written.edit(file, lambda run, first=first: run if run.seed == first else None)
+    before, training = {file: file.read_bytes() for file in results}, folder / "reproduce/runs/job.py"
+    code, asked, lost = training.read_text(), (*THROUGH_SLURM, "--config", "budget=1"), []
+    for way in ("cancelled", "broken"):
+        done = threading.Event()
+        cancelling = threading.Thread(target=_cancel, args=(cluster, done))
+        if way == "cancelled":
+            cancelling.start()
+        else:
+            training.write_text(code + BROKEN)
+        try:
+            _snakemake(folder, targets, *asked, fails=True, **cluster.environment)
+        finally:
+            done.set()
+            training.write_text(code)
+        lost += [f"{file.stem} ({way})" for file in results if not file.is_file() or file.read_bytes() != before[file]]
+        print(
+            f"{way}: of {len(results)} results {len(lost)} are lost or changed: {', '.join(lost) or 'none'}", flush=True
+        )
+    _snakemake(folder, targets, *asked, **cluster.environment)
+    return lost
+
+
+def _cancel(cluster: OneNode, done: threading.Event) -> None:
+    """scancel for every job that runs, again and again."""
+    while not done.wait(1):
+        for job in cluster.ask("squeue", "-h", "-t", "R", "-o", "%i").split():
+            cluster.ask("scancel", job)
 
 
 def _copy(folder: Path) -> Path:
@@ -68,14 +110,14 @@ def _copy(folder: Path) -> Path:
     return folder
 
 
-def _snakemake(folder: Path, targets: list[str], *options: str, **more: str) -> None:
+def _snakemake(folder: Path, targets: list[str], *options: str, fails: bool = False, **more: str) -> None:
     environment = {**os.environ, **more, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
     environment |= {"REPRODUCE_CHECKPOINT": "0", "REPRODUCE_STORE": str(folder / "store")}
     command = [sys.executable, "-m", "snakemake", *targets, *options]
     log = folder / "snakemake.log"
     with log.open("w") as file:
         status = subprocess.run(command, cwd=folder, env=environment, stdout=file, stderr=file).returncode
-    if status:
+    if bool(status) != fails:
         for file in (*folder.glob(".snakemake/slurm_logs/**/*.log"), log):
             print(f"--- {file}\n{file.read_text()}")
         raise SystemExit(f"snakemake ended with status {status}")

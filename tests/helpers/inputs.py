@@ -175,7 +175,7 @@ def arguments() -> Iterator[Bad]:
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
     yield Bad("no alias is at paper scale", ("play", "--all", "--scale", "paper"), "name an algorithm and a benchmark")
-    yield Bad("no `get`", ("data", "mnist"), "invalid choice: 'mnist'")
+    yield Bad("no `get`", ("data", "mnist"), "unknown action 'mnist'; known: get")
     yield Bad("an algorithm as a benchmark", ("play", "--on", "sessions", "fedprox"), "name it before --on")
     nothing_run = "nothing of paper was run here yet: `snakemake paper --cores 2`"
     yield Bad("no results at all", ("report", "--scale", "paper"), nothing_run)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import forks
+import pytest
 
 from reproduce import store
 
@@ -205,6 +206,25 @@ def reproduce(folder: Path, *arguments: str, **more: str) -> subprocess.Complete
 def snakemake(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """`snakemake ...` in the miniature; targets first, as always."""
     return run(folder, "snakemake", arguments, more)
+
+
+SUBMIT = """#!/bin/sh
+nohup sh "$1" > /dev/null 2>&1 &
+echo $!
+"""
+
+
+def cluster(
+    folder: Path, *arguments: str, submit: str = "./submit", status: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """`snakemake ...` with a batch system that is a script, as docs/cluster.md has it."""
+    pytest.importorskip("snakemake_executor_plugin_cluster_generic")
+    (folder / "submit").write_text(SUBMIT)
+    (folder / "submit").chmod(0o755)
+    asked = ("--cluster-generic-status-cmd", status) if status else ()
+    often = ("--seconds-between-status-checks", "1", "-j", "2")
+    submitted = ("--executor", "cluster-generic", "--cluster-generic-submit-cmd", submit)
+    return snakemake(folder, *arguments, *submitted, *asked, *often)
 
 
 def trains(folder: Path, *arguments: str) -> str:
