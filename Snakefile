@@ -22,6 +22,7 @@ wildcard_constraints:
     paper="[a-z_]+",
     name="[a-z0-9]+",
     job="[a-z0-9-]+",
+    part="[0-9]+",
 
 
 for each, files in asked.aliases().items():
@@ -55,19 +56,29 @@ for each, made in asked.made().items():
 
 # The results file is not what this rule makes: if a training fails on whatever machine, Snakemake removes the output.
 rule train:
+    input:
+        asked.before,
     output:
         touch("logs/{scale}/{paper}/{job}.due/trained"),
     log:
         "logs/{scale}/{paper}/{job}.log",
     threads: config["threads"]
     resources:
-        runtime=lambda w, attempt: attempt * costs.minutes(w.scale, w.paper, w.job),
-        mem_mb=lambda w, attempt: attempt * costs.megabytes(w.scale, w.paper, w.job),
+        runtime=lambda w, attempt: costs.minutes(w.scale, w.paper, w.job, attempt),
+        mem_mb=lambda w, attempt: costs.megabytes(w.scale, w.paper, w.job, attempt),
         gpu=int(settings().device == "cuda"),
     params:
-        command=asked.command,
+        command=asked.training,
     shell:
-        "{params.command} train --scale {wildcards.scale} {wildcards.paper} {wildcards.job} > {log} 2>&1"
+        "({params.command}) > {log} 2>&1"
+
+
+# The first parts of a training that takes longer than a cluster lets a job run: each ends in time, with a checkpoint.
+use rule train as part with:
+    output:
+        temp(touch("logs/{scale}/{paper}/{job}.due/part{part}")),
+    log:
+        "logs/{scale}/{paper}/{job}.part{part}.log",
 
 
 rule result:

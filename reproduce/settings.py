@@ -11,18 +11,21 @@ REPRODUCE_TO_TARGET 1: runs that have a target end there, though figures show mo
 REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not depend on it)
 REPRODUCE_SEEDS     seeds that replace those of every panel, such as `0,1`
 REPRODUCE_BUDGET    hours that a job of the workflow may take
+REPRODUCE_LONGEST   hours that a cluster lets a job run; longer trainings are cut into submissions
+REPRODUCE_MEMORY    GB that it lets a job ask for
 REPRODUCE_COMMIT    the commit of the code, where no repository is around it; goes into the provenance
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from reproduce.declare.values import Bounds, NonNegative, Seed, check
+from reproduce.declare.values import Bounds, NonNegative, Positive, Seed, check
 from reproduce.errors import UserError
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
@@ -111,6 +114,14 @@ def budget() -> float | None:
     """`REPRODUCE_BUDGET`: hours that a job of the workflow may take; None: not said."""
     name = "REPRODUCE_BUDGET"
     return None if variable(name) is None else _number(name, "", float, NonNegative, "a number of hours, such as 0.5")
+
+
+def limits() -> tuple[float, float]:
+    """`REPRODUCE_LONGEST` and `REPRODUCE_MEMORY`: hours and GB of a job on a cluster; where they are not said, any."""
+    form = "a positive number, such as 24"
+    names = ("REPRODUCE_LONGEST", "REPRODUCE_MEMORY")
+    hours, size = (math.inf if variable(n) is None else _number(n, "", float, Positive, form) for n in names)
+    return hours, size
 
 
 def check_place() -> None:

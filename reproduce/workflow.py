@@ -18,8 +18,9 @@ from reproduce import files, settings
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts
-from reproduce.runs import due, plan, results
+from reproduce.runs import costs, due, plan, results
 from reproduce.runs.plan import Job
+from reproduce.text import counted
 
 PYTHON = sys.executable
 
@@ -75,14 +76,14 @@ def apply(workflow: Any, config: dict[str, Any]) -> list[str]:
     validate(config, str(schema.resolve()))
     variables = environment(config)
     settings.configure(variables)
-    for check in (settings.settings, settings.seeds, settings.budget):
+    for check in (settings.settings, settings.seeds, settings.budget, settings.limits):
         check()
     return ["env", *(f"{name}={value}" for name, value in variables.items()), PYTHON, "-m", "reproduce"]
 
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
     """The variables that a configuration sets; a key that is null leaves the variable as it is."""
-    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint")
+    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint", "longest", "memory")
     flag = config["to_target"]  # Snakemake leaves `--config to_target=true` a string
     values = {key: config[key] for key in keys}
     values["to_target"] = None if flag is None else int(str(flag).lower() == "true")
@@ -194,6 +195,9 @@ class Asked:
         self.together = [each for each in self.together if "_".join(each) in rules]
         if self.to_train:
             print("To train:", due.total(self.to_train), file=sys.stderr)
+        if cut := [n for job in self.to_train if (n := costs.submissions(job)) > 1]:
+            each = f"of at most {settings.limits()[0]:g} h, each from the checkpoint of the one before"
+            print(f"{counted(len(cut), 'job')} in {sum(cut)} submissions {each}", file=sys.stderr)
 
     @one_line()
     def end(self) -> None:
@@ -231,7 +235,28 @@ class Asked:
         return due.render_marker(wildcards.scale, f"{wildcards.paper}/{wildcards.name}", self._budget())
 
     @one_line()
+    def before(self, wildcards: Any) -> list[str]:
+        """Where a training takes longer than a cluster lets a job run: the part before this one, or before the rest."""
+        job = plan.job(wildcards.scale, wildcards.paper, wildcards.job)
+        first = int(getattr(wildcards, "part", costs.submissions(job))) - 1
+        return [str(_enough(job).with_name(f"part{first}"))] * (first > 0 and not results.standing(job).holds)
+
+    def training(self, wildcards: Any) -> str:
+        """Train a job, or a part of it that ends in time with a checkpoint; nothing if one before it was enough."""
+        end = shlex.quote(str(_enough(plan.job(wildcards.scale, wildcards.paper, wildcards.job))))
+        train = f"{self.command} train --scale {wildcards.scale} {wildcards.paper} {wildcards.job}"
+        if hasattr(wildcards, "part"):
+            return f"test -e {end} || timeout -s TERM {costs.piece():.0f} {train} && touch {end} || test $? -eq 124"
+        return f"rm {end} 2> /dev/null || {train}"
+
+    @one_line()
     def again(self, wildcards: Any) -> list[str]:
         job = plan.job(wildcards.scale, wildcards.paper, wildcards.job)
         self._trains(() if results.standing(job).holds else (job,))
         return due.train_marker(job)
+
+
+def _enough(job: Job) -> Path:
+    """What there is after a part of a training that has trained all that the job is today."""
+    digest = plan.digest(job, settings.settings().precision)
+    return Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/{digest}")

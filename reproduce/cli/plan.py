@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import costs, plan, rates, results
-    from reproduce.settings import budget, check_place
+    from reproduce.settings import budget, check_place, settings
 
     wanted = {a.id for a in plan.select(args.target)}
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
@@ -58,10 +58,11 @@ def run(args: argparse.Namespace) -> None:
     print()
     declared = f"{counted(len(jobs), 'job')}, {counted(sum(j.runs for j in jobs), 'run')}"
     print(fill(f"{declared}; jobs without their data: {lacking}; stored: {results.tally(results.of(jobs))}"))
-    most = "at most " * any(map(costs.at_most, able))
-    total = f"{most}{short(flops)}FLOP, {costs.said(each)} on one core{busy(seconds)}"
+    most, gpu = "at most " * any(map(costs.at_most, able)), settings().device == "cuda"
+    total = f"{most}{short(flops)}FLOP, {costs.said(each)} {costs.on()}{'' if gpu else busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
-    print(fill(f"times: of similar committed runs, {rates.machine():.2g} times as long here as there"))
+    here = f"of similar committed runs, {rates.machine():.2g} times as long here as there"
+    print(fill(f"times: {'guessed, no GPU was measured (docs/gpu.md)' if gpu else here}"))
 
 
 def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:

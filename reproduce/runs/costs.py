@@ -14,9 +14,9 @@ from typing import Any
 from reproduce.declare.experiment import Experiment
 from reproduce.papers import PAPERS
 from reproduce.runs import ends, plan, results
-from reproduce.runs.ends import Ends
+from reproduce.runs.ends import NOTHING, Ends
 from reproduce.runs.plan import Job
-from reproduce.settings import budget, settings
+from reproduce.settings import budget, limits, settings
 from reproduce.text import duration
 
 
@@ -37,30 +37,32 @@ class Cost:
     loose: float = 0.0
 
 
-def together(experiments: Sequence[Experiment], seeds: Sequence[int], there: Ends | None = None) -> Cost:
+def together(experiments: Sequence[Experiment], seeds: Sequence[int], there: Ends = NOTHING) -> Cost:
     """Estimated cost of experiments in one process; there: runs that say where such end."""
     from reproduce.runs import rates
 
-    each, took = [rates.estimate(e, seeds) for e in experiments], [len(seeds) * rates.seconds(e) for e in experiments]
-    went = [ends.share(e, there or {}) if ends.early(e) else 1.0 for e in experiments]
+    gpu = settings().device == "cuda"
+    each = [rates.estimate(e, seeds) for e in experiments]
+    took = [len(seeds) * (rates.cuda(e) if gpu else rates.machine() * rates.seconds(e)) for e in experiments]
+    went = [ends.share(e, there) if ends.early(e) else 1.0 for e in experiments]
     most, seconds = sum(took), sum(s if w is None else w * s for s, w in zip(took, went, strict=True))
     loose = sum(s for s, w in zip(took, went, strict=True) if w is None)
-    start = rates.START
-    times = (rates.machine() * s for s in (start + seconds, start + most, loose + start * (loose == most > 0)))
+    start = rates.machine() * rates.START
+    times = (start + seconds, start + most, loose + start * (loose == most > 0))
     samples, flops, size = sum(w.samples for w in each), sum(w.flops for w in each), max(w.bytes for w in each)
     return Cost(samples, flops, bytes=size, **dict(zip(("seconds", "most", "loose"), times, strict=True)))
 
 
 def cost(job: Job) -> Cost:
     """Estimated cost of a job, whose experiments train in one cohort."""
-    stamps = ends.there(job.scale, job.paper) if at_most(job) and job.paper in PAPERS else ()
-    return _cost(job, settings().to_target, stamps)
+    there = ends.there(job.scale, job.paper) if at_most(job) and job.paper in PAPERS else ((), ())
+    return _cost(job, settings().to_target, settings().device, *there)
 
 
 @lru_cache(10_000)
-def _cost(job: Job, to_target: bool, stamps: object) -> Cost:
+def _cost(job: Job, to_target: bool, device: str, there: Sequence[Job], stamps: object) -> Cost:
     experiments = [e.to_target if to_target else e for e in job.experiments]
-    return together(experiments, job.panel.seeds, ends.seen(job.scale, job.paper) if stamps else None)
+    return together(experiments, job.panel.seeds, ends.seen(there, stamps))
 
 
 def due(job: Job) -> Cost:
@@ -78,7 +80,12 @@ def said(costs: Iterable[Cost]) -> str:
     exact = most - seconds < 0.005 * most
     bounded = f"about {duration(known)} (≤ {duration(most - loose)})"
     parts = [duration(known) if exact else bounded] * (known > 0) + [f"≤ {duration(loose)}"] * (loose > 0)
-    return " + ".join(parts)
+    return " + ".join(parts) or duration(0)
+
+
+def on() -> str:
+    """Of what the seconds are."""
+    return "on one GPU, as is guessed" if settings().device == "cuda" else "on one core"
 
 
 def at_most(job: Job) -> bool:
@@ -86,17 +93,31 @@ def at_most(job: Job) -> bool:
     return any(map(ends.early, job.experiments))
 
 
-def minutes(scale: str, paper: str, name: str) -> int:
-    """Run time to ask a cluster for: three times the estimate and at least ten minutes."""
-    return max(10, math.ceil(3 * due(plan.job(scale, paper, name)).seconds / 60))
+def minutes(scale: str, paper: str, name: str, attempt: int = 1) -> int:
+    """Run time to ask a cluster for: three times the estimate and at least ten minutes, for each attempt; no more than
+    it gives."""
+    asked = max(10, math.ceil(3 * due(plan.job(scale, paper, name)).seconds / 60))
+    return int(min(attempt * asked, 60 * limits()[0]))
 
 
-def megabytes(scale: str, paper: str, name: str) -> int:
-    """Memory to ask a cluster for: torch and the data set, and one and a half times the estimate with what all runs
-    keep; where the job was trained before, not less than a quarter more than it had then."""
+def submissions(job: Job) -> int:
+    """In how many jobs of a cluster a training is cut, by one and a half times the estimate."""
+    return max(1, math.ceil(1.5 * due(job).seconds / piece()))
+
+
+def piece() -> float:
+    """Seconds after which a training that is cut ends, in time for its last round."""
+    return 0.9 * 3600 * limits()[0]
+
+
+def megabytes(scale: str, paper: str, name: str, attempt: int = 1) -> int:
+    """Memory to ask a cluster for, for each attempt: torch and the data set, and one and a half times the estimate with
+    what all runs keep; where the job was trained before, not less than a quarter more than it had then. No more than
+    it gives."""
     job = plan.job(scale, paper, name)
     peak = max((run.training.get("peak_memory", 0) for run in results.standing(job).there), default=0)
-    return math.ceil(max(2000 + 1.5 * (due(job).bytes + kept(job)) / 1e6, 1.25 * peak / 1e6))
+    needed = math.ceil(max(2000 + 1.5 * (due(job).bytes + kept(job)) / 1e6, 1.25 * peak / 1e6))
+    return int(min(attempt * needed, 1000 * limits()[1]))
 
 
 def kept(job: Job) -> float:

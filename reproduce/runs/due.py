@@ -125,11 +125,12 @@ def summary(scale: str, allowed: Budget) -> None:
 
 
 def total(jobs: Iterable[Job]) -> str:
-    """ "3 jobs, 20 min on one core": how much training `jobs` is."""
+    """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
     from reproduce.text import counted
 
     found = list(jobs)
-    return f"{counted(len(found), 'job')}, {costs.said(map(costs.due, found))} on one core"
+    time = costs.said(map(costs.due, found))
+    return f"{counted(len(found), 'job')}, {'about ' * time[0].isdigit()}{time} {costs.on()}"
 
 
 # --- what exists and must be made again -------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from reproduce.declare.experiment import Experiment
@@ -20,15 +21,12 @@ from reproduce.runs.results import Joined
 Ends = Mapping[Experiment, Sequence[float]]
 """Experiment -> how far each of its runs went, as a share of the rounds or virtual seconds that it may take."""
 
+NOTHING: Ends = MappingProxyType({})
+
 
 def early(e: Experiment) -> bool:
     """May its runs end at a target?"""
     return getattr(e.clock, "until", None) is not None
-
-
-def seen(scale: str, paper: str) -> Ends:
-    """Of the committed runs of a paper."""
-    return _seen(*there(scale, paper))
 
 
 def there(scale: str, paper: str) -> tuple[tuple[Job, ...], tuple[object, ...]]:
@@ -38,7 +36,8 @@ def there(scale: str, paper: str) -> tuple[tuple[Job, ...], tuple[object, ...]]:
 
 
 @lru_cache(16)
-def _seen(jobs: Sequence[Job], stamps: object) -> Ends:
+def seen(jobs: Sequence[Job], stamps: object) -> Ends:
+    """Of the committed runs of such jobs."""
     return of(run for j in jobs for run in results.standing(j).runs)
 
 

@@ -19,11 +19,14 @@ from typing import Any, NamedTuple
 
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.rule import Rule
-from reproduce.engine.strategies import macs
+from reproduce.engine.strategies import LARGE, macs
 
 FILE = Path(__file__).with_name("rates.csv")
 START = 2.0
 """Seconds until a job trains: libraries are read, models traced, kernels loaded."""
+CUDA = (1e13, 5e-4)
+"""FLOPs a second of a GPU, and seconds of a client's step at least: some 50 operators of 10 us. A guess until one is
+measured; small networks share a step in stacks of 32."""
 REFERENCE = 0.0009
 """Seconds of `timing` on the processor of the rates."""
 
@@ -70,6 +73,15 @@ class Kind(NamedTuple):
 def seconds(experiment: Experiment) -> float:
     """Of a run, on the processor of the rates."""
     return work(experiment) * rate(kind(experiment), rates())
+
+
+def cuda(experiment: Experiment) -> float:
+    """Of a run, on a GPU; of quadratics, which stay on the processor, there."""
+    problem: Any = experiment.problem
+    if not problem.model:
+        return seconds(experiment)
+    samples, together = estimate(experiment, (0,)).samples, 1 if kind(experiment).macs > LARGE else 32
+    return work(experiment) / CUDA[0] + samples / problem.batches.size / together * CUDA[1]
 
 
 def kind(experiment: Experiment) -> Kind:
