@@ -270,7 +270,8 @@ def named(ax: Axes, places: Mapping[str, tuple[float, str]]) -> None:
     at = {text: float(shown([y])[0] - low) / (high - low) for text, (y, _) in places.items()}
     inches = ax.bbox.height / ax.figure.dpi
     tall = {text: (text.count("\n") + 1) * 0.1 / inches for text in at}
-    side = max((line.get_xdata()[0] + STRIP / 2 for line in ax.lines if line.get_gid() == "end"), default=1.0)
+    strip: list[float] = [np.asarray(line.get_xdata(), float)[0] for line in ax.lines if line.get_gid() == "end"]
+    side = max((at + STRIP / 2 for at in strip), default=1.0)
     ordered, free = sorted(at, key=lambda text: at[text]), -1.0
     for i, text in enumerate(ordered):  # from below, with room for those above
         middle = max(min(at[text], 1 - sum(tall[t] for t in ordered[i + 1 :]) - tall[text] / 2), free + tall[text] / 2)

@@ -140,8 +140,12 @@ def beside(job: Job, file: Path) -> str:
     if not pairs:
         return f"{file}: {path} has nothing to compare it with"
     theirs = store.read(path)[0]
-    cut = [[f.iloc[r.start : r.start + r.rows] for f, r in zip((ours, theirs), pair, strict=True)] for pair in pairs]
-    rows = pd.concat([_beside(*each) for each in cut])
+    rows = pd.concat(
+        [
+            _beside(ours.iloc[run.start : run.start + run.rows], theirs.iloc[old.start : old.start + old.rows])
+            for run, old in pairs
+        ]
+    )
     tolerance = TOLERANCE[there[0].precision if any(e.problem.model for e in job.experiments) else "float64"]
     odd, most = rows[rows["deviation"] > tolerance], rows.iloc[rows["deviation"].argmax()]
     same = rows.loc[rows["round"] < odd["round"].min(), "round"]
