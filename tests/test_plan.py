@@ -190,6 +190,8 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "budget": 0.5,
         "to_target": True,
         "checkpoint": None,
+        "longest": 24,
+        "memory": None,
     }
     assert workflow.environment(config) == {
         "REPRODUCE_STORE": "s",
@@ -197,6 +199,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "REPRODUCE_THREADS": "2",
         "REPRODUCE_SEEDS": "0,1",
         "REPRODUCE_TO_TARGET": "1",
+        "REPRODUCE_LONGEST": "24",
         "REPRODUCE_BUDGET": "0.5",
     }
     for flag, said in ((False, "0"), ("true", "1"), ("false", "0"), (None, None)):
