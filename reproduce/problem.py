@@ -127,7 +127,8 @@ class Classification:
             raise UserError(f"the partition {type(self.partition).__name__} has no split(labels, clients, seed)")
         if self.test_partition and not hasattr(self.partition, "split_test"):
             raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
-        object.__setattr__(self, "model", self.model.on(self.sample))
+        batch = min(self.batches.size, self.sizes[0])
+        object.__setattr__(self, "model", self.model.on(self.sample, batch, self.evaluation_batch))
         if self.augment != "none" and self.model.kind in ("softmax", "dense"):
             raise ValueError("models of plain features have no images to crop")
         _check_tokens(self.model, self.sample)

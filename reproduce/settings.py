@@ -8,6 +8,7 @@ REPRODUCE_DEVICE    `cpu` (default) or `cuda`
 REPRODUCE_PRECISION `float32` (default), `tf32` (CUDA only) or `bfloat16`: arithmetic of the local steps (`PRECISIONS`)
 REPRODUCE_CHECKPOINT  seconds between two checkpoints of a job; default 20; 0: one in every round
 REPRODUCE_TO_TARGET 1: runs that have a target end there, though figures show more; default 0
+REPRODUCE_REUSE     1: results of own code are used again, and it goes on from checkpoints, if no file of it has changed
 REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not depend on it)
 REPRODUCE_SEEDS     seeds that replace those of every panel, such as `0,1`
 REPRODUCE_BUDGET    hours that a job of the workflow may take
@@ -59,6 +60,7 @@ class Settings:
     precision: str = "float32"
     checkpoint: float = 20.0
     to_target: bool = False
+    reuse: bool = False
     precision_asked: str | None = None
     """The precision, if somebody named one: results of another are then not read."""
 
@@ -73,8 +75,9 @@ def settings() -> Settings:
     checkpoint = _number("REPRODUCE_CHECKPOINT", "20", float, NonNegative, "a number of seconds, such as 20")
     data, store = _folder("REPRODUCE_DATA", "data"), _folder("REPRODUCE_STORE", ".reproduce")
     to_target = _word("REPRODUCE_TO_TARGET", "0", "1") == "1"
+    reuse = _word("REPRODUCE_REUSE", "0", "1") == "1"
     asked = variable("REPRODUCE_PRECISION")
-    return Settings(data, store, device, threads, precision, checkpoint, to_target, asked)
+    return Settings(data, store, device, threads, precision, checkpoint, to_target, reuse, asked)
 
 
 def _word(name: str, *known: str) -> str:

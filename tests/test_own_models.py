@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import copy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
+import torch.fx.experimental.symbolic_shapes  # what examinations import, once for all
+from own_kinds import KINDS
 from own_modules import ALONE, DROPPED, REFUSED, TRACED
+from plain_loops import LOOPS, RATE, ROUNDS, SEED, STEPS, plainly
 from runs import run
-from torch import nn
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
@@ -26,11 +28,10 @@ from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs.graphs import SOURCES, networks
 from reproduce.settings import settings
-from reproduce.streams import globally, rng
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 
-CLIENTS, STEPS, ROUNDS, RATE, SEED = 4, 2, 2, 0.1, 5
+CLIENTS = 4
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what torch says of what it would have otherwise
 
@@ -46,63 +47,35 @@ def network(name: str) -> Network:
     return Network("own_modules:make", (("name", name),))
 
 
-def experiment(model: Model) -> Experiment:
+def experiment(model: Model, momentum: float = 0.0) -> Experiment:
     problem = Classification("digits", model, IID(), CLIENTS, Fixed(1000), train_samples=42, test_samples=20)
-    return Experiment({}, problem, System(Steps(STEPS)), FedAvg(RATE), Rounds(ROUNDS))
+    return Experiment({}, problem, System(Steps(STEPS)), FedAvg(RATE, momentum=momentum), Rounds(ROUNDS))
 
 
-def plainly(task: Any, asks: bool) -> tuple[nn.Module, float]:
-    """FedAvg by torch alone, with the luck of the engine's streams: the last model, and its loss on the test set.
-
-    asks: does it ask for gradients in evaluation?
-    """
-    loss, arena = nn.functional.cross_entropy, task.device_data
-    whole: nn.Module = task.problem.model.module(SEED)
-    whole = whole.float()._apply(lambda t: t.double() if t.is_floating_point() else t)
-    for r in range(ROUNDS):
-        clients = []
-        for c, where in enumerate(task.indices):
-            mine = copy.deepcopy(whole).train()
-            optimiser = torch.optim.SGD(mine.parameters(), RATE)
-            stream = torch.Generator().manual_seed(int(rng("dropout", SEED, r, c).integers(2**62)))
-            for _ in range(STEPS):
-                optimiser.zero_grad()
-                luck = int(torch.randint(2**62, (), generator=stream))
-                with globally("module", luck % 2**32, luck >> 32):
-                    out = mine(arena.train_x[where].clone(memory_format=torch.contiguous_format))
-                loss(getattr(out, "logits", out), arena.train_y[where]).backward()
-                optimiser.step()
-            clients.append(vector(mine))
-        with torch.no_grad():
-            for name, t in vector(whole).items():
-                t.copy_(sum(w * client[name] for w, client in zip(task.weights, clients, strict=True)))
-    with globally("module", 0, 0), torch.set_grad_enabled(asks):
-        out = copy.deepcopy(whole).eval()(arena.test_x.clone(memory_format=torch.contiguous_format))
-    return whole, loss(getattr(out, "logits", out), arena.test_y).item()
-
-
-def vector(module: nn.Module) -> dict[str, torch.Tensor]:
-    """What clients send: parameters, and the buffers of floating point that the state holds."""
-    stored = set(nn.Module.state_dict(module))
-    buffers = {n: b for n, b in module.named_buffers() if n in stored and b.is_floating_point()}
-    return dict(module.named_parameters()) | buffers
-
-
-@pytest.mark.parametrize("name", [*TRACED, *DROPPED, *ALONE])
+@pytest.mark.parametrize("name", [*TRACED, *DROPPED, *ALONE, *KINDS])
 def test_it_trains_as_plain_torch_does(name: str) -> None:
-    tasks, e = ClientSplits(settings(), torch.float64), experiment(network(name))
-    assert (e.problem.model.kind == "alone") == (name in ALONE)
-    (played,) = run([e], (SEED,), torch.float64, tasks=tasks)
+    """As the loop that makes a module anew, and as one at least of those that copy it deeply or use it again."""
+    momentum = 0.9 * (name in KINDS)
+    tasks, e = ClientSplits(settings()), experiment(network(name), momentum)
+    assert (e.problem.model.kind == "module") == (name in ALONE or name in KINDS)
+    (played,) = run([e], (SEED,), tasks=tasks)
     assert played.state["status"] == "ok"
     task: Any = tasks.get(e.problem, SEED)
     if name in DROPPED:  # whose masks are the engine's own
         return
-    expected, loss = plainly(task, name == "gradients within")
-    for entry, t in vector(expected).items():
-        mine = played.state["x"][task.blocks[entry]].view_as(t)
-        torch.testing.assert_close(mine, t, rtol=0, atol=1e-9, msg=entry)
-    judged = evaluate(task, [Evaluate(played.state["x"][None], "test")])[0]
-    assert judged.metrics["loss"][0] == pytest.approx(loss, abs=1e-9)
+    judged = evaluate(task, [Evaluate(played.state["x"][None], "test")])[0].metrics["loss"][0]
+    agree = []
+    for loop in LOOPS:
+        try:
+            expected, loss = plainly(loop, lambda: e.problem.model.module(SEED), task, momentum)
+        except RuntimeError:  # of what cannot be copied
+            continue
+        mine = [played.state["x"][task.blocks[n]].view_as(t) for n, t in expected.items()]
+        close = map(partial(torch.allclose, rtol=1e-5, atol=3e-6, equal_nan=True), mine, expected.values())
+        if all(close) and abs(judged - loss) < 1e-5:
+            agree.append(loop)
+    assert agree[0] == "anew"
+    assert len(agree) > 1
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -112,13 +85,13 @@ def test_what_is_wrong_is_said_in_one_line(name: str) -> None:
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize("name", ["residual", "a random mask", "noise", "BN(4, momentum=None)"])
+@pytest.mark.parametrize("name", ["two layers", "a random mask", "noise", "BN(4, momentum=None)"])
 def test_a_seed_gives_the_same_numbers_alone_and_in_company(name: str) -> None:
     """Seed 1 by itself, and beside seed 0, of which the random constants are others."""
     e = experiment(network(name))
     (alone,), (first, both) = run([e], (1,)), run([e], (0, 1))
     torch.testing.assert_close(alone.state["x"], both.state["x"], rtol=1e-4, atol=1e-5)
-    assert name == "residual" or torch.equal(alone.state["x"], both.state["x"])
+    assert name == "two layers" or torch.equal(alone.state["x"], both.state["x"])
     assert not torch.equal(first.state["x"], both.state["x"])
 
 

@@ -78,7 +78,7 @@ def test_where_one_run_is_of_own_code_nothing_is_remembered(
     """Its file may have changed."""
     both = job(experiment(0.1), experiment(0.2))
     stored(both)
-    monkeypatch.setattr(results, "own_files", lambda e: e.labels["eta"] == 0.2)
+    monkeypatch.setattr(results, "own_code", lambda e: e.labels["eta"] == 0.2)
     known = results._standing.cache_info()
     assert results.standing(both).state == "current"
     assert results._standing.cache_info() == known

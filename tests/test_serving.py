@@ -25,16 +25,19 @@ from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, ConvNet, EarlyExits, FastText, ResNet, Softmax
 from reproduce.models.model import Model
+from reproduce.models.network import Network
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.settings import settings
 
 CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
+TWIN, TWIN_OF = Network("own_kinds:Twin"), MLP(64, 7, 10)
 MODELS: dict[str, tuple[Model | None, Model | None]] = {
     "quadratic": (None, Softmax(64, 10)),
     "sparse": (FastText(40, 3, 4), FastText(40, 5, 4)),
     "kernel": (Softmax(64, 10), Softmax(64, 10)),
     "compiled": (CONV, MLP(64, 7, 10)),
+    "module": (TWIN, TWIN),
     "stacked": (CONV, ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)),
     "sequential": (CONV, ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)),
 }
@@ -132,6 +135,7 @@ def plain_loop(task: QuadraticSplit, r: Train) -> list[np.ndarray]:
 def expected(task: ClientSplit, request: Train) -> list[Any]:
     if isinstance(task, QuadraticSplit):
         return [torch.from_numpy(part) for part in plain_loop(task, request)]
+    task = task_of(TWIN_OF) if task.problem.model.foreign else task  # type: ignore[union-attr]
     answer = Trainer(strategy="reference").train([(task, request)])[0]
     return [answer.rows, answer.mean_gradient, answer.first_gradient]
 
@@ -196,6 +200,7 @@ def test_the_choice_is_a_function_of_the_request_alone() -> None:
         (Demand(small, asked=distils, sample=images), "stacked"),
         (Demand(small, asked=strategies.MASKS, sample=images), "stacked"),
         (Demand(small, **without), "stacked"),
+        (Demand(TWIN, sample=images), "module"),
         (Demand(CONV, sample=images), "compiled"),
         (Demand(CONV, asked=distils, sample=images), "stacked"),
         (Demand(CONV, sample=images, device="cuda"), "stacked"),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from reproduce.declare.values import Count, Fraction, Positive
 from reproduce.engine.requests import Evaluate, Evaluated, Ints, Request, Train, Trained
 from reproduce.engine.rule import Rule
+from reproduce.errors import UserError
 from reproduce.streams import rng
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ class Participants:
 
     ids: Ints
     weight: Floats
+
+    def __post_init__(self) -> None:
+        if np.asarray(self.ids).dtype.kind not in "iu" or np.shape(self.ids) != np.shape(self.weight):
+            given = f"{np.asarray(self.ids).dtype} {np.shape(self.ids)} and {np.shape(self.weight)}"
+            raise UserError(f"participants are whole numbers [C] and their weights [C], not {given}")
 
 
 def objective(env: Env, now: RoundContext) -> Floats:

@@ -24,3 +24,8 @@ def target(parser: argparse.ArgumentParser, several: bool = False) -> None:
 
 def as_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def reuse(parser: argparse.ArgumentParser) -> None:
+    about = "own code: take results as they are if its files are the same, go on from checkpoints"
+    parser.add_argument("--reuse", action="store_true", help=about)

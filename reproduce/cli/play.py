@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import cli, files
 from reproduce.errors import UserError
+from reproduce.settings import configure
 from reproduce.text import duration, fill, print_json, print_table
 
 if TYPE_CHECKING:
@@ -62,11 +63,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--finished": "take results of older code as they are; train nothing",
     }.items():
         asked.add_argument(name, action="store_true", help=about)
+    cli.reuse(parser)
     cli.as_json(parser)
     add("-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf")
 
 
 def run(args: argparse.Namespace) -> None:
+    configure({"REPRODUCE_REUSE": "1"} if args.reuse else {})
     from reproduce.play.benchmarks import ALIASES
     from reproduce.play.owndata import benchmarks as chosen
     from reproduce.play.specs import NAMES, parse

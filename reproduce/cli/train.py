@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from reproduce import cli
+from reproduce.settings import configure
 
 NAME = "train"
 
@@ -20,6 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", metavar="PAPER", help="such as fedacs")
     parser.add_argument("job", nargs="+", metavar="JOB", help="a job's name, as `plan` prints it; several: in turn")
     cli.scale(parser)
+    cli.reuse(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE",
         help="default: where the workflow expects it; another one is compared with the one that is there",
@@ -27,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    configure({"REPRODUCE_REUSE": "1"} if args.reuse else {})
     from reproduce.errors import UserError
     from reproduce.runs import plan, training
 

@@ -124,7 +124,7 @@ class Events:
             if script.last_use[version] >= version:
                 kept[version] = state["x"]
             state["starts"] = kept
-            state["pending"] = not diverged(state) and self.due(script, version) is not None
+            state["pending"] = not diverged(env, state) and self.due(script, version) is not None
 
     def due(self, script: Script, version: int) -> float | None:
         """The virtual time at which a version is evaluated, None if it is not."""

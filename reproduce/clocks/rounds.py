@@ -88,7 +88,7 @@ class Rounds:
             done = yield from step(env, algorithm, state, algorithm.round(env, state, now), now.weights(env))
             state["steps_done"] = state["steps_done"] + done  # [N]
             state["round"] += 1
-            state["pending"] = not diverged(state) and self.due(state["round"])
+            state["pending"] = not diverged(env, state) and self.due(state["round"])
             if self.trace and state["round"] % self.trace == 0:
                 for i, value in enumerate(state["x"].tolist()):
                     record(state, state["round"], "x", value, key=str(i))

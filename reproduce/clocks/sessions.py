@@ -124,7 +124,7 @@ class Sessions:
             done = yield from step(env, algorithm, state, algorithm.round(env, state, now), now.weights(env))
             state["steps_done"] = state["steps_done"] + done
             state["round"] += 1
-            state["pending"] = not diverged(state) and session >= self.pilots
+            state["pending"] = not diverged(env, state) and session >= self.pilots
             if t + 1 == self.rounds:
                 self._close(state, session, before if self.start.save_point == "before_last" else state["x"])
 

@@ -52,14 +52,14 @@ def measure(
     by_class: also the first model's accuracy on the samples of each label, as `class_accuracy` with the label as key.
     by_client: also the accuracy on the data of the worst client, and its standard deviation over clients, as
     `worst_client` and `client_spread`; where models of several sizes are evaluated, by their mean.
-    An evaluation with a number that is not finite is recorded, and the run has diverged: what a model says of a sample
-    may overflow while its parameters do not.
+    An evaluation with a number that is not finite is recorded, and after training the run has diverged: what a model
+    says of a sample may overflow while its parameters do not.
     """
     models = algorithm.models(env, state)
     answers = yield [m if isinstance(m, Evaluate) else Evaluate(m[None], view) for m in models.values()]
     for metric, key, value in algorithm.metrics(env, state, dict(zip(models, answers, strict=True))):
         record(state, round, metric, value, key, time)
-    if not all(np.isfinite(v).all() for answer in answers for v in answer.metrics.values()):
+    if round and not all(np.isfinite(v).all() for answer in answers for v in answer.metrics.values()):
         state["status"] = "diverged"
     if by_class:
         labels, correct = env.split.labels(view), answers[0].correct[0]  # type: ignore[union-attr]
@@ -72,9 +72,9 @@ def measure(
         record(state, round, "client_spread", np.nanstd(each), time=time)
 
 
-def diverged(state: State) -> bool:
-    """Has the server model become non-finite? Then the run ends, and says so."""
-    if bool(state["x"].isfinite().all()):
+def diverged(env: Env, state: State) -> bool:
+    """Has a parameter of the server model become non-finite? Then the run ends, and says so."""
+    if bool(state["x"].isfinite().index_fill(0, env.statistics, True).all()):
         return False
     state["status"] = "diverged"
     return True
@@ -118,16 +118,22 @@ class Average:
     def __init__(self, env: Env, x: Tensor) -> None:
         self.env, self.where = env, env.statistics
         self.old, self.sum, self.total = x[self.where], x.new_zeros(len(self.where)), 0.0
+        self.ends: list[Tensor] = []
 
     def add(self, request: Train, answer: Trained, weight: Floats) -> None:
         """Count the clients of an answer by `weight` [C]; what was lost, of weight 0, must not count as NaN either."""
         if answer.statistics is not None:
             heard = np.flatnonzero(weight)
-            ends = request.start[..., self.where] + answer.statistics
-            self.sum += self.env.tensor(weight[heard]) @ ends[heard]
+            ends = answer.statistics[heard]
+            self.sum += self.env.tensor(weight[heard]) @ ends
             self.total += float(weight.sum())
+            self.ends += ends
 
     def into(self, x: Tensor, keep: float) -> Tensor:
         """The model `x` with the share `keep` of the server's old statistics and the rest of the mean."""
-        new = keep * self.old + (1 - keep) * self.sum / self.total if self.total > 0 else self.old
-        return x.index_copy(0, self.where, new)
+        if not self.total > 0:
+            return x.index_copy(0, self.where, self.old)
+        new = (1 - keep) * self.sum / self.total
+        new, of = (keep * self.old + new, [*self.ends, self.old]) if keep else (new, self.ends)
+        each = self.env.stack(of)  # a mean lies between what it is of: of equal numbers it is the same
+        return x.index_copy(0, self.where, new.clamp(each.amin(0), each.amax(0)))

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from reproduce.data import decoded as store
 from reproduce.data.dataset import ARRAYS, Arrays, Dataset, summed
 from reproduce.data.formats import listed
-from reproduce.data.userfiles import LABEL, Columns, Names, read
+from reproduce.data.userfiles import LABEL, PATHS, Columns, Names, read
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
 from reproduce.models.model import Sample
@@ -144,6 +145,7 @@ def bring(where: Any, label: str = LABEL, holder: str = "", drop: Sequence[str] 
         ]:
             raise UserError(f"{what} has no column {lost[0]} that could be left out")
         arrays, notes = _arranged(parts, what, label, holder)
+        sha256 = "" if PATHS in left else sha256  # then the files do not say what the pictures are
         sha256 = sha256 or summed(arrays.values())
         copy = _found(sha256) or store.write(settings().store / "data", "own", sha256, arrays, "; ".join(notes + left))
     arrays = copy.arrays()
@@ -241,8 +243,10 @@ def _names(columns: Columns, what: str, name: str) -> tuple[list[str], list[str]
     values = columns.get(name, np.zeros(0))
     if not isinstance(values, Names):
         values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-        if values.ndim != 1 or not len(values):
-            raise UserError(f"{what}: the column {name} is not there, has no rows, or lists in them")
+        if values.ndim != 1 or not len(values) or values.dtype.kind == "c":
+            wrong = "is not there, or has no rows" if not len(values) else "has lists in it (one-hot labels?)"
+            wrong = "has complex numbers" if values.dtype.kind == "c" else wrong
+            raise UserError(f"{what}: the column {name} {wrong}: use class numbers or names, or --label another column")
         values = Names([_text(value) for value in values.tolist()], ())
     if None in values.rows:
         raise UserError(f"{what}: the column {name} is empty in row {values.rows.index(None)} {ROWS}")
@@ -272,8 +276,10 @@ def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArra
         values = columns.get(name)
         if values is None or isinstance(values, Names) or values.dtype.kind not in "biuf":
             out = f"leave it out, or let it name the clients, --partition column:{name}"
-            wrong = "is missing" if values is None else f"has words; features are numbers or pictures: {out}"
+            wrong = "is missing" if values is None else f"has {_kind(values)}; features are numbers or pictures: {out}"
             raise UserError(f"{what}: the column {name} {wrong}")
+        if not np.size(values):
+            raise UserError(f"{what}: the column {name} has empty lists")
         if len(values) != rows:
             raise UserError(f"{what}: the column {name} has {len(values)} rows and the labels have {rows}")
         taken.append(values)
@@ -286,6 +292,18 @@ def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArra
         where = names[column] if len(names) > 1 else f"{names[0]} ({column})"
         raise UserError(f"{what}: the column {where} has no finite number in row {row} {ROWS}")
     return x
+
+
+def _kind(values: Any) -> str:
+    """What a column has that is no numbers."""
+    some = None if isinstance(values, Names) else next((v for v in values.ravel().tolist() if v is not None), None)
+    dates = not isinstance(values, Names) and (values.dtype.kind in "mM" or isinstance(some, date | time | timedelta))
+    return (
+        "dates or times" if dates
+        else "True and False with gaps" if isinstance(some, bool)
+        else "decimals (make them float)" if isinstance(some, Decimal)
+        else "words"
+    )  # fmt: skip
 
 
 def _images(values: NDArray[Any], what: str) -> NDArray[np.uint8]:

@@ -20,9 +20,11 @@ from reproduce.data.formats import SPLIT, classed, pixels
 from reproduce.errors import UserError
 
 LABEL = "label"
+PATHS = "the pictures are files whose paths a column has"
 TESTS = ("test", "validation", "valid", "val")
 """Names of a test part; the first that is there is taken."""
 TABLES = (".csv", ".parquet", ".npz")
+CSV = "no CSV file in UTF-8 whose first line names the columns, with commas between them"
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 """Names that pandas gives an index which is written as a column."""
 
@@ -82,7 +84,7 @@ def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str])
         return _library(where, what)
     if where.is_file():
         return _table(where, what, words)
-    if {Path("dataset_dict.json"), Path("state.json")} & {*files}:
+    if Path("dataset_dict.json") in files or {Path("state.json"), Path("dataset_info.json")} <= {*files}:
         return _library(load_from_disk(where), what)
     tops = {f.parts[0] for f in files if len(f.parts) > 1}
     tables = [f for f in files if f.suffix.lower() in TABLES]
@@ -128,7 +130,12 @@ def _table(path: Path, what: str, words: tuple[str, str]) -> dict[str, Part]:
         if kind == ".csv":
             options = csv.ReadOptions(block_size=min(max(path.stat().st_size, 1), 2**31 - 1))  # types are of all rows
             text = csv.ConvertOptions(column_types=dict.fromkeys(words, pa.string()))
-            table = csv.read_csv(path, read_options=options, convert_options=text)
+            try:
+                table = csv.read_csv(path, read_options=options, convert_options=text)
+            except pa.ArrowInvalid as error:
+                raise UserError(f"{what} is {CSV} ({' '.join(str(error).split())})") from error
+            if table.num_columns < 2 or table.column_names[0].startswith("sep="):
+                raise UserError(f"{what} is {CSV} (its first line is {table.column_names[0]!r})")
         else:
             table = parquet.ParquetFile(path).read()  # `read_table` makes columns of folders that are called a=1
         index = [n for n in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(n, str)]
@@ -175,6 +182,7 @@ def _columns(rows: Any, what: str, index: Sequence[str] = ()) -> tuple[Columns, 
             notes.append(f"the column {name or 'without a name'} is an index and not used")
         elif isinstance(feature, Image):
             cells = [cell or {"bytes": b""} for cell in table[name].to_pylist()]
+            notes += [PATHS] * any(c["bytes"] is None for c in cells)
             opened = [c["path"] if c["bytes"] is None else io.BytesIO(c["bytes"]) for c in cells]
             columns[name] = pixels(((f"row {i}", file) for i, file in enumerate(opened)), what, feature.mode)
         elif isinstance(feature, ClassLabel):  # a negative number is the library's sign for no label

@@ -1,4 +1,4 @@
-"""Code of a user's own, kept apart: processes in which it runs, what it reads, what it changes for others.
+"""Code of a user's own, kept apart: processes in which it runs, the files that it is, what it changes for others.
 
 A forked process starts from what this one has loaded, and whatever the code remembers, changes or exchanges there ends
 with it. So a run depends on its declaration and its seed alone, as if nothing else were trained.
@@ -6,11 +6,10 @@ with it. So a run depends on its declaration and its seed alone, as if nothing e
 
 from __future__ import annotations
 
-import ast
+import hashlib
 import multiprocessing
 import os
 import pickle
-import re
 import signal
 import sys
 import traceback
@@ -22,6 +21,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from reproduce.declare import closure
 from reproduce.declare.values import words
 from reproduce.errors import OwnCodeError, UserError
 
@@ -86,6 +86,13 @@ def forked(
     return [results[i] for i in range(len(functions))]
 
 
+def elsewhere(function: Callable[[], Any]) -> Any:
+    """What `function` returns, called in a process of its own; in this one where CUDA has started, which no fork
+    survives."""
+    torch = sys.modules.get("torch")
+    return function() if torch and torch.cuda.is_initialized() else forked([lambda tell: function()])[0]
+
+
 def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int, files: Iterable[Path]) -> None:
     """What a forked process does, to its end."""
 
@@ -108,25 +115,24 @@ def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int, files:
     os._exit(0)
 
 
-# --- what it reads ----------------------------------------------------------------------------------------------------
+# --- what it is -------------------------------------------------------------------------------------------------------
 
-READING = re.compile(
-    "open|open_.*|(f|np)?read(_.*|lines?|er)?|load(s|txt|_(?!state_dict$).*)?|from_(pretrained|file|disk|csv|json|url).*|"
-    "genfromtxt|fromfile|memmap|File|connect|glob|rglob|iterdir|listdir|scandir|walk|stat|exists|is_file|environ|getenv|"
-    "import_module|__import__|exec|subprocess|popen|socket|urllib|urlopen"
-)
-"""Names by which Python's and other libraries' ways to files, folders, variables, programs and networks are called."""
+_SEEN: dict[tuple[str, int], str] = {}
 
 
-def reads(files: Iterable[Path]) -> str:
-    """The names in these files of a user's own by which code reads something besides them; "" for none. A result of
-    such code is not used again: what was read may have changed."""
-    read: set[str] = set()
-    for file in files:
-        nodes = [*ast.walk(ast.parse(file.read_bytes()))]
-        names = {getattr(n, "id", getattr(n, "attr", getattr(n, "name", None))) for n in nodes}
-        read |= {name for name in names if isinstance(name, str) and READING.fullmatch(name.partition(".")[0])}
-    return ", ".join(sorted(read))
+def sources() -> dict[str, str]:
+    """The SHA-256 of every file from which this process has loaded a module, as it was when it was first asked for;
+    without what is installed."""
+    found = {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name == "__main__" or not file or not os.path.isfile(file) or closure.installed(Path(file)):
+            continue
+        key = file, id(module)
+        if key not in _SEEN:
+            _SEEN[key] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        found[os.path.relpath(file)] = _SEEN[key]
+    return found
 
 
 # --- what it changes for others ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import sysconfig
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -63,6 +64,12 @@ def digest(of: frozenset[Path]) -> str:
     """SHA-256 (16 hex digits) of what the files say and of where they lie in the package."""
     lines = [f"{f.relative_to(PACKAGE).as_posix()} {_file_digest(f)}" for f in sorted(of)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def installed(file: Path) -> bool:
+    """Is it of an installed library, or of this package?"""
+    folders = [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib")]
+    return any(file.is_relative_to(folder) for folder in [*folders, PACKAGE])
 
 
 def own(files: frozenset[Path]) -> frozenset[Path]:

@@ -216,6 +216,11 @@ def own_files(experiment: Experiment) -> frozenset[Path]:
     return _own(experiment.classes)
 
 
+def own_code(experiment: Experiment) -> bool:
+    """Does code of a user's own have a part in it: a record, or the network?"""
+    return bool(own_files(experiment) or getattr(getattr(experiment.problem, "model", None), "code", ""))
+
+
 def _own(classes: Iterable[type]) -> frozenset[Path]:
     theirs = {c.__module__: c for c in classes if c.__module__.partition(".")[0] not in _KNOWN}
     try:

@@ -18,6 +18,7 @@ from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import Objectives, QuadraticSplit
 from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
+from reproduce.models.alone import gradient
 from reproduce.models.ops import One
 from reproduce.models.weights import stored
 from reproduce.partitions.split import chosen, loaded, parts_of, seed_of
@@ -206,13 +207,16 @@ class ClassificationSplit:
             index = stream.choice(index, size=request.batch, replace=False)
         if not len(index):
             return total
+        parts = (torch.from_numpy(i.copy()) for i in np.array_split(index, -(-len(index) // PORTION)))
+        batches = ((device_data.train_x[i], device_data.train_y[i]) for i in (i.to(device_data.device) for i in parts))
+        if model.kind == "module":
+            return gradient(model, layout.named(request.x), batches) / len(index)
         with torch.enable_grad():
-            for part in np.array_split(index, -(-len(index) // PORTION)):
-                where = torch.from_numpy(np.ascontiguousarray(part)).to(device_data.device)
+            for x, y in batches:
                 leaf = request.x.detach().clone().requires_grad_()
                 ops = One()
-                logits = model.forward(ops, layout.named(leaf), ops.images(device_data.train_x[where]))
-                loss = torch.nn.functional.cross_entropy(logits, device_data.train_y[where], reduction="sum")
+                logits = model.forward(ops, layout.named(leaf), ops.images(x))
+                loss = torch.nn.functional.cross_entropy(logits, y, reduction="sum")
                 loss.backward()
                 total += leaf.grad  # type: ignore[arg-type]
         return total / len(index)

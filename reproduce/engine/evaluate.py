@@ -16,6 +16,7 @@ from reproduce.engine.objectives import QuadraticSplit
 from reproduce.engine.requests import Evaluate, Evaluated, ordered
 from reproduce.engine.strategies import choose
 from reproduce.engine.trainer import demand
+from reproduce.models.alone import evaluated
 from reproduce.models.model import Model
 from reproduce.models.ops import One, Stacked
 
@@ -28,7 +29,7 @@ Judged = tuple[dict[str, np.ndarray], np.ndarray | None]
 def company(split: ClientSplit, request: Evaluate) -> Hashable:
     """Evaluations in equal company are answered together: same data, same samples in the same order, same model."""
     model = request.model or split.problem.model
-    by_seed = model is not None and model.kind == "alone"  # a user's module, of which each seed has its own
+    by_seed = model is not None and model.kind == "module"  # a user's module, of which each seed has its own
     own = by_seed or split.test_indices is not None or request.view.startswith("held:")
     return id(split.device_data), id(split) if own else 0, request.view, request.model
 
@@ -115,6 +116,12 @@ def network(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Ten
     stacked = Stacked(len(x))
     p = dict(zip(layout.names, layout.blocks(x), strict=True))
     return model.forward(stacked, p, stacked.images(batch.unsqueeze(0).expand(len(x), *batch.shape)))
+
+
+def module(model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+    """A user's own module, batch after batch."""
+    batches = _taken(features, where).split(model.judged)
+    return evaluated(model, layout_of(model).named(x[0]), batches)[1].unsqueeze(0)
 
 
 def _taken(values: Tensor, where: np.ndarray) -> Tensor:

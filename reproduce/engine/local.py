@@ -7,7 +7,7 @@ chunk of one client uses the plain operators (large networks gain nothing from s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from reproduce.engine.client_split import DeviceData
@@ -22,21 +23,26 @@ from reproduce.engine.objectives import Objectives
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
 from reproduce.engine.terms import Augmentation, Batch, Blocks, Contrast, Inner, Masks, distillation
+from reproduce.models.alone import Live
 from reproduce.models.ops import One, Stacked
+
+Found = Sequence[Tensor | None]
+"""Gradients in blocks; None where there is none, which a step leaves alone."""
 
 
 @dataclass
 class Rows:
-    """What a chunk leaves: update, mean and first gradients, each [A, P]."""
+    """What a chunk leaves: update, mean and first gradients, each [A, P]; buffers [A, B]: their values at the end,
+    where their start and the update do not say it."""
 
     update: Tensor
     mean_gradient: Tensor | None = None
     first_gradient: Tensor | None = None
+    buffers: Tensor | None = None
 
     def each(self, function: Callable[[Tensor], Tensor]) -> Rows:
         """`function` of all that there is."""
-        mean, first = (x if x is None else function(x) for x in (self.mean_gradient, self.first_gradient))
-        return Rows(function(self.update), mean, first)
+        return Rows(*(x if x is None else function(x) for x in vars(self).values()))  # type: ignore[arg-type]
 
 
 class Gradients:
@@ -52,12 +58,12 @@ class Gradients:
         self.total = [torch.zeros_like(b) for b in like]  # sum_k g_k, blocks [A, *shape]
         self.first = [torch.zeros_like(b) for b in like] if rule.first_gradient else []
 
-    def add(self, k: int, grads: Blocks) -> None:
+    def add(self, k: int, active: int, grads: Found) -> None:
         if not self.wanted:
             return
-        active = grads[0].shape[0]  # those that have finished lie behind
         for total, g in zip(self.total, grads, strict=True):
-            total[:active] += g
+            if g is not None:
+                total[:active] += g  # those that have finished lie behind
         if self.counts is not None:
             due = np.flatnonzero(self.counts[:active] == k + 1)
             if len(due):
@@ -76,17 +82,18 @@ class Stepper:
     """y <- y - lr (1 - decay)^k v with v = momentum v + g + correction + mu (y - anchor), or the v of AdamW (rule.py).
 
     Everything lies in blocks [A, *shape], one per parameter; what differs from client to client in columns [A, 1, ...].
+    A block without a gradient stays as it is, with its momentum.
     """
 
     def __init__(self, chunk: Chunk, y: Blocks) -> None:
         self.rule = chunk.rule
         layout = chunk.layout
         correction = chunk.stack("correction")
-        self.correction = None if correction is None else layout.blocks(correction)
+        self.correction = None if correction is None else _like(layout.blocks(correction), y)
         self.pull = any(chunk.mus)
         if self.pull:
             anchor = chunk.stack("anchor")
-            self.anchor = [b.clone() for b in y] if anchor is None else layout.blocks(anchor)
+            self.anchor = [b.clone() for b in y] if anchor is None else _like(layout.blocks(anchor), y)
             self.mu = self._column(chunk, chunk.mus, y)
         self.velocity = [torch.zeros_like(b) for b in y] if self.rule.momentum else None
         self.moments = [[torch.zeros_like(b) for b in y] for _ in self.rule.betas]
@@ -94,35 +101,39 @@ class Stepper:
         self.rates = None if len(set(chunk.rates)) == 1 else self._column(chunk, chunk.rates, y)
 
     def _column(self, chunk: Chunk, values: list[float], y: Blocks) -> Blocks:
-        column = y[0].new_tensor(values)
-        return [column.view(-1, *[1] * (b.dim() - 1)) for b in y]
+        return [b.new_tensor(values).view(-1, *[1] * (b.dim() - 1)) for b in y]
 
-    def step(self, k: int, y: Blocks, grads: Blocks) -> None:
-        """Update the first `len(grads[i])` models of the stack in place; `grads` is consumed."""
-        a = grads[0].shape[0]
+    def step(self, k: int, a: int, y: Blocks, found: Found) -> None:
+        """Update the first `a` models of the stack in place; `found`, their gradients, is consumed."""
+        grads, here = [g for g in found if g is not None], [i for i, g in enumerate(found) if g is not None]
+
+        def of(blocks: Blocks) -> Blocks:
+            return [blocks[i][:a] for i in here]
+
+        y = of(y)
+        if not grads:
+            return
         if self.correction is not None:  # d = g + correction
-            torch._foreach_add_(grads, [c[:a] for c in self.correction])
+            torch._foreach_add_(grads, of(self.correction))
         if self.pull:  # d += mu (y - anchor)
-            for g, b, z, mu in zip(grads, y, self.anchor, self.mu, strict=True):
-                g.addcmul_(b[:a] - z[:a], mu[:a])
+            for g, b, z, mu in zip(grads, y, of(self.anchor), of(self.mu), strict=True):
+                g.addcmul_(b - z, mu)
         if self.velocity is not None:  # v = momentum v + d
-            velocity = [v[:a] for v in self.velocity]
+            velocity = of(self.velocity)
             torch._foreach_mul_(velocity, self.rule.momentum)
             torch._foreach_add_(velocity, grads)
             grads = velocity
         if self.moments:
-            grads = self._adamw(k, grads)
+            grads = self._adamw(k, grads, *map(of, self.moments))
         shrink = (1 - self.rule.decay) ** k
         if self.rates is None:  # y -= lr (1 - decay)^k v
-            torch._foreach_add_([b[:a] for b in y], grads, alpha=-self.rate * shrink)
+            torch._foreach_add_(y, grads, alpha=-self.rate * shrink)
         else:
-            for b, g, rate in zip(y, grads, self.rates, strict=True):
-                b[:a].addcmul_(g, rate[:a], value=-shrink)
+            for b, g, rate in zip(y, grads, of(self.rates), strict=True):
+                b.addcmul_(g, rate, value=-shrink)
 
-    def _adamw(self, k: int, grads: Blocks) -> Blocks:
+    def _adamw(self, k: int, grads: Blocks, first: Blocks, second: Blocks) -> Blocks:
         """The direction of AdamW in step k."""
-        a = grads[0].shape[0]
-        first, second = ([m[:a] for m in moment] for moment in self.moments)
         b, c = self.rule.betas
         torch._foreach_lerp_(first, grads, 1 - b)  # m = b m + (1 - b) d
         torch._foreach_mul_(second, c)  # n = c n + (1 - c) d^2
@@ -132,6 +143,11 @@ class Stepper:
         torch._foreach_mul_(scale, (1 - b ** (k + 1)) / math.sqrt(1 - c ** (k + 1)))
         torch._foreach_add_(scale, (1 - b ** (k + 1)) * EPSILON)
         return list(torch._foreach_div(first, scale))
+
+
+def _like(blocks: Blocks, y: Blocks) -> Blocks:
+    """Blocks of the types of those of `y`."""
+    return [block.to(b.dtype) for block, b in zip(blocks, y, strict=True)]
 
 
 class Data:
@@ -173,7 +189,6 @@ def autograd_run(chunk: Chunk, device_data: DeviceData, precision: str = "float3
     teacher = chunk.slots[0].request.teacher if rule.distill else None
     contrast = Contrast(chunk, start) if rule.contrast else None
     inner = Inner(chunk, partial(reduced, precision, device_data.device)) if rule.inner is not None else None
-    own: dict[str, Any] = {}
     for k in range(int(chunk.steps.max())):
         a = chunk.active(k)  # longest first: the first a of them still train
         now = [b[:a] for b in y]
@@ -181,17 +196,16 @@ def autograd_run(chunk: Chunk, device_data: DeviceData, precision: str = "float3
         # One model goes without the axis of the stack, whose gradient would be copied into zeros.
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], chunk.full) if plain else Stacked(a, generators[:a], chunk.full)
-        ops.own = own
         loss = partial(_loss, chunk, leaves, ops, teacher, contrast, precision)
         if inner is not None:
             loss = partial(inner.loss, k, leaves, ops)
-        grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable, layout.model.kind == "alone")
+        grads: list[Any] = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable)
         grads = [g[None] for g in grads] if plain else grads  # [a, *shape] each
         if masks:
             grads = masks.gradient(now, grads)
         with torch.no_grad():
-            gradients.add(k, grads)
-            stepper.step(k, y, grads)
+            gradients.add(k, a, grads)
+            stepper.step(k, a, y, grads)
             for name, new in ops.buffers.items():  # running statistics, which have no gradient
                 y[layout.names.index(name)][:a] = new
     del leaves, grads, weights  # large, and no longer wanted
@@ -203,14 +217,11 @@ PIECE = 64
 """Large batches of one model are cut into pieces of this many samples, whose activations stay in the cache."""
 
 
-def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool, alone: bool) -> Blocks:
+def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool) -> Blocks:
     """Gradient of `loss`, zero for what has no part in it; if it may be `cut`, that of a large batch is the mean over
     its pieces."""
     x, labels, _ = batch
     b = labels.shape[-1]
-    if alone:  # checkpoints in a user's module want the whole way back
-        loss(batch).backward()
-        return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
     if not cut or b <= 2 * PIECE:
         return list(torch.autograd.grad(loss(batch), leaves, materialize_grads=True))
     total: Blocks = []
@@ -254,6 +265,49 @@ def _loss(
     return loss
 
 
+def module_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32") -> Rows:
+    """Train the only client of a chunk with a user's own module, by the loop that everybody writes: gradients to None,
+    forward, loss, backward, a step of the parameters that have a gradient."""
+    layout, rule, start = chunk.layout, chunk.rule, chunk.start
+    model: Any = chunk.model
+    live = Live(model, p := layout.named(start[0]), True, features=bool(rule.contrast))
+    entries = [live.entries[name] for name in layout.names]  # once, as an optimiser takes its parameters
+    y = [t.detach()[None] for t in entries]  # [1, *shape], where the module has them
+    stepper, gradients, data = Stepper(chunk, y), Gradients(chunk, y), Data(chunk, device_data, plain=True)
+    masks = Masks(chunk, y) if rule.mask else None
+    contrast = Contrast(chunk, start) if rule.contrast else None
+    teacher = chunk.slots[0].request.teacher if rule.distill else None
+    (luck,) = chunk.plans.dropout(chunk.slots)
+    with live.turn(luck % 2**32, luck >> 32):
+        for k in range(int(chunk.steps[0])):
+            y, (x, labels, _) = [t.detach()[None] for t in entries], data.step(k, 1)
+            if masks:
+                whole = [b.clone() for b in y]
+                torch._foreach_copy_(y, masks.effective(y))
+            for t in entries:
+                t.grad = None
+            with reduced(precision, x.device):
+                z, logits = live(x)
+                loss = F.cross_entropy(logits, labels)
+                if teacher is not None:
+                    loss = loss + rule.distill * distillation(chunk, teacher, x, logits).mean()
+                if contrast is not None:
+                    z = live(x)[0] if rule.second_pass else z
+                    loss = loss + rule.contrast * contrast(One(), x, z).mean()
+            y, found = [t.detach()[None] for t in entries], [g if g is None else g[None] for g in live.gradients(loss)]
+            with torch.no_grad():
+                if masks:
+                    torch._foreach_copy_(y, whole)
+                    found = masks.gradient(y, found)
+                gradients.add(k, 1, found)
+                stepper.step(k, 1, y, found)
+    mean, first = (None if x is None else x.to(start.dtype) for x in gradients.rows(chunk))
+    end, where = live.vector(p), layout.statistics.to(start.device)
+    update = end - start[0]
+    update[where] = update[where].nan_to_num(0, 0, 0)  # what is not finite travels as the value that it has
+    return Rows(update[None], mean, first, end[where][None])
+
+
 def reduced(precision: str, device: torch.device) -> AbstractContextManager[object]:
     """Autocast for "bfloat16"; the backward pass follows the types of the forward pass. float64 is left alone."""
     if precision != "bfloat16":
@@ -271,7 +325,7 @@ def quadratic_run(chunk: Chunk, device_data: Objectives) -> Rows:
     for k in range(int(chunk.steps.max())):
         a = chunk.active(k)
         grads = [device_data.gradient(clients[:a], y[0][:a])]
-        gradients.add(k, grads)
-        stepper.step(k, y, grads)
+        gradients.add(k, a, grads)
+        stepper.step(k, a, y, grads)
     mean, first = gradients.rows(chunk)
     return Rows(y[0] - start, mean, first)

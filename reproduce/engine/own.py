@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from reproduce.declare.apart import Tell, forked, settings_kept
+from reproduce.declare.apart import Tell, forked, settings_kept, sources
 from reproduce.declare.experiment import Experiment, own_files
 from reproduce.engine.client_split import ClientSplit, Env
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Evaluate, Gradient, Train, listed
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import OwnCodeError
+from reproduce.settings import settings
 from reproduce.streams import globally
 
 Play = Generator[Any, Any, None]
@@ -109,30 +110,33 @@ def run_apart(scheduler: Any, own: Sequence[int], names: Sequence[str]) -> None:
     A GPU cannot be shared with a forked process: there they follow each other in this one, and a repetition in another
     order (`play.match`) shows whether they are independent.
     """
-    runs, trainer = scheduler.runs, scheduler.trainer
+    runs, trainer, here = scheduler.runs, scheduler.trainer, settings()
     threads = max(1, trainer.threads // max(1, len(own)))
 
     def play(i: int, tell: Tell) -> tuple[Any, ...]:
         run = runs[i]
         mine = Trainer(threads, trainer.forced, trainer.arithmetic)  # the first: one thread for OpenMP
-        alone = type(scheduler)([run], mine, lambda: tell(run.state["round"]))
+        # a state from which it may go on, or how far it is
+        state = (lambda: dict(run.state)) if here.reuse else (lambda: {"round": run.state["round"]})
+        alone = type(scheduler)([run], mine, lambda: tell(state()))
         alone.enough = scheduler.enough
         with globally("run", run.seed):
             alone.run_together([0])
         mine.close()
         kept = {name: run.state[name] for name in names if name in run.state}
-        return kept, alone.cpu[0], alone.shared, dict(alone.seconds), mine.used
+        return kept, alone.cpu[0], alone.shared, dict(alone.seconds), mine.used, sources()
 
-    def heard(i: int, round: int) -> None:
-        runs[own[i]].state["round"] = round
+    def heard(i: int, state: State) -> None:
+        runs[own[i]].state.update(state)
 
     cpu = not own or runs[own[0]].env.split.device.type == "cpu"
     files = {file for i in own for file in own_files(runs[i].experiment)}
     plays = [partial(play, i) for i in own]
     idle = scheduler.tick or (lambda: None)
     outcomes = forked(plays, trainer.threads, heard, idle, files) if cpu else [p(lambda _: idle()) for p in plays]
-    for i, (state, scheduler.cpu[i], shared, seconds, used) in zip(own, outcomes, strict=True):
+    for i, (state, scheduler.cpu[i], shared, seconds, used, loaded) in zip(own, outcomes, strict=True):
         runs[i].state.update(state)
+        scheduler.sources |= loaded
         trainer.used |= used
         for ours, theirs in ((scheduler.shared, shared), (scheduler.seconds, seconds)):
             for name, value in theirs.items():

@@ -95,7 +95,7 @@ class Trained:
     """What local training gives: `updates`, or their weighted `sums` if the request had weights.
 
     rows: the one of both that there is; summed: which. mean and first gradients [C, P] if the rule asks; statistics
-    [C, B]: updates of the running statistics of a whole network that has some (`Layout.statistics`).
+    [C, B]: the running statistics of a whole network that has some (`Layout.statistics`), at the end.
     took: seconds of processor time that it took, its share of what was computed together.
     """
 

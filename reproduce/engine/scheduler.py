@@ -48,6 +48,12 @@ class Run:
         return bool(self.state.get("done"))
 
     @property
+    def apart(self) -> bool:
+        """Has it a process of its own? A user's own algorithm has, and a network that runs by itself."""
+        model = self.experiment.problem.model
+        return self.experiment.foreign or (model is not None and model.kind == "module")
+
+    @property
     def place(self) -> tuple[int, int]:
         """How far it is: the round, and the latest session that it has opened."""
         return self.state["round"], self.state.get("opened", 0)
@@ -68,12 +74,14 @@ def prepare(experiments: Sequence[Experiment], seeds: Sequence[int], splits: Cli
 
 
 class Scheduler:
-    """Plays runs to their end, or until all have `enough`; those of a user's own algorithm each in its own process.
+    """Plays runs to their end, or until all have `enough`; those with a user's own algorithm or network each in its own
+    process.
 
     `tick` is called whenever every run waits for its first answer in a round (checkpoints, progress): before the first
     turn, and each time that the last run has left a round. `shared` counts the local runs (one client in one round)
     that were asked for, and those that were computed: what several runs have in common makes the difference. `cpu` are
-    the runs' seconds of processor time; what several asked for is divided among them.
+    the runs' seconds of processor time; what several asked for is divided among them. `sources`: the
+    files of a user's own that other processes have loaded, with their digests.
     """
 
     def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
@@ -82,12 +90,14 @@ class Scheduler:
         self.seconds: dict[str, float] = defaultdict(float)
         self.shared = {"asked": 0, "computed": 0}
         self.cpu = [0.0] * len(runs)
+        self.sources: dict[str, str] = {}
 
     def run(self) -> None:
         """Until every run is done, or all have enough."""
-        own = [i for i, run in enumerate(self.runs) if run.experiment.foreign and not run.done]
+        left = [i for i, run in enumerate(self.runs) if not run.done]
+        own = [i for i in left if self.runs[i].apart]
         run_apart(self, own, (*STATE, "pending"))
-        self.run_together([i for i, run in enumerate(self.runs) if not run.experiment.foreign and not run.done])
+        self.run_together([i for i in left if i not in own])
 
     def run_together(self, all_: Sequence[int]) -> None:
         """The runs of these numbers, in step."""

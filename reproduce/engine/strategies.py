@@ -5,6 +5,7 @@ Which is fastest, as measured (`python -m benchmarks choice` prints it again, fo
     quadratic    quadratics: elementwise on all clients at once
     sparse       embeddings: one client at a time, only the rows that its samples name
     kernel       softmax: a compiled loop
+    module       a user's own module that has no graph: one client at a time, by the loop that everybody writes
     compiled     chains of layers up to 30 MMAC: compiled, a sample or a channel per vector lane
     stacked      networks up to 3.6 MMAC: stacks of 5 clients, grouped convolutions, channels-last
     sequential   larger networks: one client at a time; at the arithmetic peak already
@@ -23,6 +24,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from reproduce.declare.values import MOST
 from reproduce.engine.kernels.chain import chain
 from reproduce.engine.requests import PLAIN
 from reproduce.engine.rule import SGD_TERMS, Rule
@@ -146,7 +148,7 @@ _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
     serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
-    fits=lambda work: work.model.kind != "alone",
+    fits=lambda work: work.model.kind not in ("alone", "module"),
     best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=lambda work, slots: STACK[work.device],
     # Batch statistics forbid padding: only clients with equal batches meet.
@@ -196,11 +198,21 @@ TABLE = (
         logits="reproduce.engine.evaluate:chains",
         together=lambda models, batch: (1, 1000),
     ),
+    Strategy(
+        name="module",
+        code="reproduce.engine.local:module_run",
+        serves=NEEDED | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
+        fits=lambda work: work.model.kind == "module",
+        size=lambda work, slots: 1,
+        precisions=frozenset({"tf32", "bfloat16"}),
+        logits="reproduce.engine.evaluate:module",
+        together=lambda models, batch: (1, MOST),
+    ),
     _STACKED,
     replace(
         _STACKED,
         name="sequential",
-        fits=lambda work: True,
+        fits=lambda work: work.model.kind != "module",
         best=lambda work: True,
         size=lambda work, slots: 1,
         key=lambda work, plans: None,
@@ -227,7 +239,7 @@ def choose(work: Demand, forced: str = "auto") -> Strategy:
     for strategy in TABLE:
         if not strategy.obstacle(work) and strategy.best(work):
             return strategy
-    last = TABLE[0] if work.model is None else NAMED["sequential"]
+    last = TABLE[0] if work.model is None else NAMED["module" if work.model.kind == "module" else "sequential"]
     raise UserError(f"nothing can compute this: the last resort is '{last.name}', and {last.obstacle(work)}")
 
 

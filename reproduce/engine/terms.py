@@ -235,11 +235,11 @@ class Masks:
             self.masks = [None if m is None else m[:a] for m in self.frozen]
         return [b if m is None else b * m for b, m in zip(y, self.masks, strict=True)]
 
-    def gradient(self, y: Blocks, grads: Blocks) -> Blocks:
+    def gradient(self, y: Blocks, grads: list[Any]) -> list[Any]:
         """g m (1 + 2 |y| t / (|y| + t)^2), fiarse eq. (3); without `amplify` g m. `grads` is consumed."""
         a = y[0].shape[0]
         for g, b, m, t, positive in zip(grads, y, self.masks, self.t, self.all, strict=True):
-            if m is None:
+            if m is None or g is None:
                 continue
             g.mul_(m)
             if self.rule.amplify:

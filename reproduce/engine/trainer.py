@@ -203,12 +203,14 @@ class Collector:
         self.cpu = 0.0
         self.where = split.statistics
         whole = request.model is None and len(self.where)
-        self.statistics = like.new_zeros(clients, len(self.where)) if whole else None
+        self.statistics = like[..., self.where].expand(clients, -1).clone() if whole else None
 
     def add(self, row: Tensor, rows: Rows) -> None:
         """`rows` are the request's clients `row`."""
         if self.statistics is not None:
-            self.statistics.index_copy_(0, row, rows.update[:, self.where])
+            start = self.request.start if self.request.start.dim() == 1 else self.request.start[row]
+            ends = rows.buffers if rows.buffers is not None else start[..., self.where] + rows.update[:, self.where]
+            self.statistics.index_copy_(0, row, ends)
         if self.keeps:
             self.update.index_copy_(0, row, rows.update)
         else:

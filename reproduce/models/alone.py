@@ -1,24 +1,22 @@
-"""Modules that no operator set knows: a user's own, one client at a time, as torch runs them.
+"""Modules that no operator set knows: a user's own, one client at a time, by the loop that everybody writes.
 
-A local run has a deep copy of the module that the run's seed made: parameters and buffers of floating point are loaded
-from the vector, forward and backward are torch's, and what moved is read back. All else that a module remembers
-(counters, whole numbers, what is not stored, attributes) lasts as long as the copy: it starts anew in every local run
-of a client and in every batch of an evaluation. What is drawn (dropout, noise) follows from the client's own stream.
+Every local run, evaluation and gradient has a module of its own, made by the user's constructor with the run's seed.
+Its parameters and stored buffers of floating point are loaded from the vector; whatever else it remembers is as the
+constructor leaves it. Forward and backward are torch's, and what they draw (dropout, noise) is of one stream.
 """
 
 from __future__ import annotations
 
-import copy
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn.functional import avg_pool2d
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
@@ -32,52 +30,56 @@ if TYPE_CHECKING:
     from reproduce.models.model import Model, Sample
     from reproduce.models.network import Network
 
-_LUCK = threading.Lock()  # torch's global generator is one for all threads
+_LUCK = threading.RLock()  # torch's global generator is one for all threads
 
 _MINE = threading.local()  # modules of this thread: a call puts values into its module
 
 
-@cache
-def instance(model: Network, seed: int) -> nn.Module:
-    """The module of runs with this seed. It is never called: copies are."""
-    with _LUCK:
-        return model.module(seed)  # type: ignore[no-any-return]
-
-
-def values(module: nn.Module) -> dict[str, Tensor]:
-    """A copy of a module's vector by names."""
-    return {name: t.detach().float().clone() for name, t in tensors(module).items()}
-
-
 class Live:
-    """A copy of a user's module, loaded with the values `p`, in training or in evaluation."""
+    """A user's module as its constructor makes it, loaded with the values `p`, in training or in evaluation.
 
-    def __init__(self, model: Network, module: nn.Module, p: Mapping[str, Tensor], training: bool) -> None:
-        like = next(iter(p.values()))
-        self.model, self.module = model, copied(model, module, like.dtype, like.device).train(training)
-        entries = self.entries(p)
-        self.parameters = {n: t for n, t in entries.items() if isinstance(t, nn.Parameter)}
-        self.load(p, entries)
+    features: is the representation asked for, what the last linear layer is given?
+    """
+
+    def __init__(self, model: Network, p: Mapping[str, Tensor], training: bool, features: bool = False) -> None:
+        self.model, self.module = model, model.module(model.seed)
+        with self._named():
+            if (device := next(iter(p.values())).device).type != "cpu":
+                self.module.to(device)
+            self.entries = self.now(p)
+            with torch.no_grad():
+                for name, t in self.entries.items():
+                    new = p[name].to(t.dtype)
+                    # A number of another precision, of which the vector holds what is left, stays as it was made.
+                    t.copy_(new if t.dtype == p[name].dtype else torch.where(t.to(p[name].dtype) == p[name], t, new))
+            self.module.train() if training else self.module.eval()
         self.seen: dict[str, Tensor] = {}
-        for m in [m for m in self.module.modules() if isinstance(m, nn.Linear)][-1:]:
+        for m in [m for m in self.module.modules() if isinstance(m, nn.Linear)][-1:] if features else ():
             m.register_forward_pre_hook(lambda _, inputs: self.seen.update(features=inputs[0]))
 
-    def entries(self, p: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def now(self, p: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The entries of the vector as they are now; UserError if they are others than those of `p`."""
         now = tensors(self.module)
         if other := {(n, t.shape) for n, t in now.items()} ^ {(n, t.shape) for n, t in p.items()}:
             raise UserError(f"the network {self.model.make} changes what it has: {min(other)[0]} is not as it was")
         return now
 
-    def load(self, p: Mapping[str, Tensor], into: Mapping[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, t in into.items():
-                t.copy_(p[name])
+    def vector(self, p: Mapping[str, Tensor]) -> Tensor:
+        """The values [P] as they are now, in the order and the type of `p`."""
+        now = self.now(p)
+        return torch.cat([now[n].detach().flatten().to(t.dtype) for n, t in p.items()])
 
-    def __call__(self, x: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-        """Representation (what the last linear layer is given) and logits of samples x [B, ...]."""
-        with self._named(), _LUCK, globally("module", seed % 2**32, seed >> 32):
-            out = self.module(x.clone(memory_format=torch.contiguous_format))
+    @contextmanager
+    def turn(self, *luck: int) -> Iterator[None]:
+        """Inside, what the module draws is of the stream `luck`; no other thread draws."""
+        strided = any(isinstance(m, nn.Conv2d) and m.kernel_size == (1, 1) != m.stride for m in self.module.modules())
+        with _LUCK, globally("module", *luck), Unstrided() if strided else nullcontext():
+            yield
+
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Representation and logits of samples x [B, ...]."""
+        with self._named():
+            out = self.module(x)
         logits = getattr(out, "logits", out)
         right = isinstance(logits, Tensor) and logits.dim() == 2 and len(logits) == len(x)
         if right and logits.is_floating_point():
@@ -87,24 +89,14 @@ class Live:
             f"the network {self.model.make} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {made}"
         )
 
-    def back(self, *made: tuple[Tensor, Tensor | None]) -> dict[str, Tensor]:
-        """The gradients of the parameters that have one: torch's way back from what was made, and its gradients."""
-        if not any(end.requires_grad for end, _ in made):
+    def gradients(self, loss: Tensor) -> list[Tensor | None]:
+        """The gradient of each entry; None where it has none, also for what has no part in the loss."""
+        if not loss.requires_grad:
             raise UserError(f"no parameter has a part in the logits of the network {self.model.make}")
-        for t in self.parameters.values():
-            t.grad = None
-        ends, grads = zip(*((t, g) for t, g in made if g is not None and t.requires_grad), strict=True)
         with self._named():
-            torch.autograd.backward(ends, grads)
-        return {n: t.grad for n, t in self.parameters.items() if t.grad is not None}
-
-    def read(self, p: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The buffers after a call; parameters that the call itself changed are changed in `p`, too."""
-        now = self.entries(p)
-        with torch.no_grad():
-            for name, t in self.parameters.items():
-                p[name].copy_(t)
-        return {name: t.detach() for name, t in now.items() if name not in self.parameters}
+            loss.backward()
+        grads = [t.grad for t in self.entries.values()]
+        return [g.to_dense() if g is not None and g.is_sparse else g for g in grads]
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -117,43 +109,47 @@ class Live:
             raise UserError(f"the network {self.model.make} fails: {words(error)}") from error
 
 
-class Through(torch.autograd.Function):
-    """What a `Live` made, as a function of the values that it was loaded with."""
+class Unstrided(TorchFunctionMode):
+    """Convolutions of 1 x 1 with a stride compute the same by samples of their input: torch 2.13's way back through
+    such a layer writes outside of its memory on some CPUs (`models.ops`)."""
 
-    @staticmethod
-    def forward(ctx: Any, live: Live, names: list[str], made: tuple[Tensor, ...], *values: Tensor) -> Any:
-        ctx.live, ctx.names, ctx.made = live, names, made
-        ctx.set_materialize_grads(False)
-        return tuple(t.detach() for t in made)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> Any:
-        gradients = ctx.live.back(*zip(ctx.made, grads, strict=True))
-        return None, None, None, *map(gradients.get, ctx.names)
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.conv2d and len(args) == 7:  # as layers call it: x, weight, bias, stride, padding, ...
+            x, weight, bias, stride, padding, *rest = args
+            if weight.shape[2:] == (1, 1) != stride and padding == (0, 0):
+                args = F.avg_pool2d(x, 1, stride), weight, bias, 1, padding, *rest
+        return func(*args, **(kwargs or {}))
 
 
-def both(model: Network, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
-    """Representation and logits of samples x [B, ...] as functions of the values `p`."""
-    wanted, made = torch.is_grad_enabled() and any(t.requires_grad for t in p.values()), instance(model, model.seed)
-    with torch.inference_mode(False):
-        if ops.generators:
-            if "live" not in ops.own:
-                ops.own["live"] = Live(model, made, p, True)
-            live = ops.own["live"]
-            live.load(p, live.parameters)
-            outputs = live(x, int(torch.randint(2**62, (), generator=ops.generators[0], device=x.device)))
-            ops.buffers |= live.read(p)
-        else:
-            live = Live(model, made, p, False)
+def evaluated(
+    model: Network, p: Mapping[str, Tensor], batches: Iterable[Tensor], features: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Representation and logits of samples, by one module in evaluation mode, batch after batch; without gradients,
+    unless the module asks for them on its way."""
+    batches = list(batches)
+    for wanted in (False, True):
+        with torch.inference_mode(False), torch.set_grad_enabled(wanted):
+            live = Live(model, p, False, features)
             try:
-                with torch.set_grad_enabled(wanted):
-                    outputs = live(x, 0)
-            except UserError:  # it may ask for gradients on its way
-                live = Live(model, made, p, False)
-                outputs = live(x, 0)
-        if wanted:
-            return Through.apply(live, list(p), outputs, *p.values())  # type: ignore[no-any-return]
-    return outputs[0].detach(), outputs[1].detach()
+                with live.turn(model.seed):
+                    made = [live(x.clone(memory_format=torch.contiguous_format)) for x in batches]
+            except UserError:
+                if wanted:
+                    raise
+                continue
+            z, logits = (torch.cat([t.detach() for t in each]) for each in zip(*made, strict=True))
+            return z, logits
+    raise AssertionError
+
+
+def gradient(model: Any, p: Mapping[str, Tensor], batches: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
+    """The gradient [P] of the summed loss of samples with their labels, in evaluation mode."""
+    live, grads = Live(model, p, False), list[Tensor | None]()
+    with torch.enable_grad(), live.turn(model.seed):
+        for x, y in batches:
+            grads = live.gradients(F.cross_entropy(live(x)[1], y, reduction="sum"))
+    found = {n: g for n, g in zip(live.entries, grads, strict=True) if g is not None}
+    return torch.cat([found.get(n, torch.zeros_like(t)).flatten().to(t.dtype) for n, t in p.items()])
 
 
 def called(model: Model, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, ...]:
@@ -169,24 +165,6 @@ def called(model: Model, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[
         return functional_call(mine[key], dict(p), x)  # type: ignore[no-any-return]
 
 
-def copied(model: Network, module: nn.Module, dtype: torch.dtype, device: torch.device) -> nn.Module:
-    """A deep copy; UserError if there is none.
-
-    Its convolutions of 1 x 1 have no stride: samples of their input compute the same. torch 2.13's way back through
-    such a layer writes outside of its memory on some CPUs (`models.ops`).
-    """
-    try:
-        mine = copy.deepcopy(module)
-    except Exception as error:
-        raise UserError(f"the network {model.make} cannot be copied: {words(error)}") from error
-    mine._apply(lambda t: t.to(device, dtype) if t.is_floating_point() else t.to(device))
-    for m in mine.modules():
-        if isinstance(m, nn.Conv2d) and m.kernel_size == (1, 1) and m.padding == (0, 0) and m.stride != (1, 1):
-            m.register_forward_pre_hook(lambda _, x, stride=m.stride: avg_pool2d(x[0], 1, stride))
-            m.stride = (1, 1)
-    return mine
-
-
 def samples(sample: Sample | None, batch: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """Random ones [batch, ...], between 0 and 1 or token ids; UserError if nothing is known of them."""
     if sample is None:
@@ -197,16 +175,14 @@ def samples(sample: Sample | None, batch: int, dtype: torch.dtype = torch.float3
     return torch.rand((batch, *sample.shape), generator=stream, dtype=dtype)
 
 
-def started(model: Network, training: bool) -> Live:
-    """A copy as it is made."""
-    module = instance(model, model.seed)
-    return Live(model, module, values(module), training)
-
-
 class Flops(TorchDispatchMode):
     """Counts floating-point operations. torch's own counter watches gradients, for which a module may ask."""
 
     total = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # which would import a compiler first
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
@@ -215,11 +191,11 @@ class Flops(TorchDispatchMode):
         return out
 
 
-def cost(model: Network) -> Count:
-    """Outputs and multiply-accumulates of a forward pass on one sample, counted while two go through it."""
-    count = Count(dict(model.shapes))
+def cost(model: Network, p: Mapping[str, Tensor], batch: int) -> Count:
+    """Outputs and multiply-accumulates of a forward pass on one sample, counted while a batch goes through it."""
+    count = Count({n: tuple(t.shape) for n, t in p.items()})
     with Flops() as flops:
-        _, logits = started(model, False)(samples(model.sample, 2), 0)
+        _, logits = evaluated(model, p, [samples(model.sample, batch)])
     count.layers.append(("output", "Logits", tuple(logits.shape[1:]), 0))
-    count.macs = flops.total // 4
+    count.macs = flops.total // (2 * batch)
     return count

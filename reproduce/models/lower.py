@@ -87,7 +87,7 @@ def tensors(module: nn.Module) -> dict[str, Tensor]:
     known: dict[int, tuple[str, Tensor]] = {}
     for prefix, m in module.named_modules():
         kept = {n: b for n, b in m._buffers.items() if n not in m._non_persistent_buffers_set}
-        for name, t in (m._parameters | kept).items():
+        for name, t in (dict(m._parameters.items()) | kept).items():
             if t is not None and (name in m._parameters or t.is_floating_point()):
                 known.setdefault(id(t), (f"{prefix}.{name}".removeprefix("."), t))
     return dict(known.values())

@@ -77,8 +77,8 @@ class Model:
         """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
         return pkgutil.resolve_name(self.make)(self)
 
-    def on(self, sample: Sample) -> Model:
-        """The network as it is for these samples."""
+    def on(self, sample: Sample, batch: int, judged: int) -> Model:
+        """The network as it is for these samples, so many in a batch of training and of evaluation."""
         return self
 
     def of(self, seed: int) -> Model:
@@ -108,7 +108,7 @@ class Model:
     @property
     def kind(self) -> str:
         """What is known of it: "softmax" (one linear layer), "dense" (two, with ReLU between), "alone" (a module that
-        only runs by itself), or "layers"."""
+        only runs by itself), "module" (a user's own likewise), or "layers"."""
         if self.graph.alone:
             return "alone"
         if self.graph.ordered("linear"):
@@ -139,8 +139,8 @@ class Model:
             return self.graph.run(ops, p, {0: x}, wanted)
         from reproduce.models import alone
 
-        run: Any = alone.both if self.foreign else alone.called
-        made = (x, *run(self, ops, p, x))
+        me: Any = self
+        made = (x, *(alone.evaluated(me, p, [x], True) if self.foreign else alone.called(me, ops, p, x)))
         return [made[i] for i in wanted]
 
     @property

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import inspect
 import pkgutil
-import sysconfig
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from reproduce.declare import closure
+from reproduce.declare.apart import elsewhere
 from reproduce.declare.values import calling, words
 from reproduce.errors import UserError
 from reproduce.models.graph import Count, Graph
@@ -34,6 +34,8 @@ class Network(Model):
     sample: Sample | None = None
     foreign = True
     seed: ClassVar[int] = 0
+    batch: ClassVar[int] = 3
+    judged: ClassVar[int] = 500
 
     def __post_init__(self) -> None:
         files = self.files
@@ -54,8 +56,7 @@ class Network(Model):
             raise UserError(f"{self.make} is neither a class nor a function in a file") from error
         except Exception as error:  # whatever a file raises that is imported
             raise UserError(f"there is no network {self.make!r}: {words(error)}") from error
-        installed = any(file.is_relative_to(sysconfig.get_path(p)) for p in ("purelib", "platlib", "stdlib"))
-        return frozenset() if installed or file.is_relative_to(closure.PACKAGE) else closure.own(frozenset({file}))
+        return frozenset() if closure.installed(file) else closure.own(frozenset({file}))
 
     def module(self, *key: int | str) -> Any:
         """The module as its own code initialises it, with what it draws by the stream of `key`."""
@@ -63,36 +64,40 @@ class Network(Model):
 
         with calling(f"the network {self.make}", "network", *key):
             made = pkgutil.resolve_name(self.make)(**dict(self.arguments))
-        if not isinstance(made, nn.Module):
-            raise UserError(f"{self.make} gives a {type(made).__name__} and no torch.nn.Module")
+            if not isinstance(made, nn.Module):
+                raise UserError(f"{self.make} gives a {type(made).__name__} and no torch.nn.Module")
+            if not made.training:
+                made.train()
         return made
 
-    def on(self, sample: Sample) -> Network:
-        return self._with("sample", sample)
+    def on(self, sample: Sample, batch: int = batch, judged: int = judged) -> Network:
+        return self._with(sample=sample, batch=batch, judged=judged)
 
     def of(self, seed: int) -> Network:
-        return self._with("seed", seed)
+        return self._with(seed=seed)
 
-    def _with(self, name: str, value: Any) -> Network:
+    def _with(self, **values: Any) -> Network:
         changed = copy.copy(self)
-        object.__setattr__(changed, name, value)
+        vars(changed).update(values)
         return changed
 
     @property
     def graph(self) -> Graph:
-        return _examined(self)
+        return _examined(self, self.batch)[0]
+
+    @property
+    def kind(self) -> str:
+        return "module" if self.graph.alone else super().kind
 
     def needs_batch(self, sample: tuple[int, ...]) -> str:
         return "" if self.graph.alone else super().needs_batch(sample)
 
     def cost(self, sample: tuple[int, ...]) -> Count:
-        from reproduce.models import alone
-
-        return alone.cost(self) if self.graph.alone else super().cost(sample)
+        return _examined(self, self.batch)[1] or super().cost(sample)
 
 
 @cache
-def _examined(model: Network) -> Graph:
+def _examined(model: Network, batch: int) -> tuple[Graph, Count | None]:
     from reproduce.models.proof import examined
 
-    return examined(model)
+    return elsewhere(partial(examined, model))  # type: ignore[no-any-return]

@@ -12,7 +12,6 @@ and batch normalisation uses its running statistics, where a model has them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -40,7 +39,6 @@ class One:
         self.generators = generators
         self.batch = batch
         self.buffers: dict[str, Tensor] = {}
-        self.own: dict[str, Any] = {}  # what a module that runs by itself keeps from step to step
 
     def images(self, x: Tensor) -> Tensor:
         """Samples [B, ch, H, W] -> the layout of this set."""

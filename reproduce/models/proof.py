@@ -1,87 +1,98 @@
-"""A user's module is examined before it is trained: can it be run and copied at all, and may a graph take its place?
+"""A user's module is examined before it is trained: can it be run at all, and may a graph take its place?
 
-A graph may if, on random samples, it computes what the module itself does: logits in training and in evaluation,
-gradients of all parameters, buffers that moved, and what was drawn, with two seeds and two sizes of batches, and if a
-stack of both computes what each does.
+A graph may if the module's structure allows it (`models.structure`) and if, as a second lock, it computes on random
+samples what the module does: logits in training and in evaluation, gradients, buffers that moved, with two seeds and
+two sizes of batches; and if a stack of both computes what each does.
 """
 
 from __future__ import annotations
 
-import copy
-import random
+import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from reproduce.declare.values import calling
 from reproduce.errors import UserError
-from reproduce.models.alone import Live, copied, instance, samples, values
+from reproduce.models.alone import Live, cost, evaluated, samples
 from reproduce.models.graph import Count, Graph
 from reproduce.models.lower import Unknown, entries, lower, tensors
 from reproduce.models.ops import One, Stacked
+from reproduce.models.structure import built, obstacle
 from reproduce.streams import globally
 
 if TYPE_CHECKING:
     from reproduce.models.network import Network
 
 SAME = 1e-10
-CPU = torch.device("cpu")
 
 
-def examined(model: Network) -> Graph:
-    """The graph of a user's module, or one that says why the module runs by itself; UserError if it cannot run."""
-    module = instance(model, 0)
+def examined(model: Network) -> tuple[Graph, Count | None]:
+    """The graph of a user's module, or one that says why the module runs by itself, with what a forward pass costs.
+    UserError if it cannot be run. To be called in a process of its own."""
+    torch.set_num_threads(1)
+    module = model.module(0)
     with calling(f"the network {model.make}", "examined"):
         if said := _unfit(module):
             raise ValueError(said)
+    whole = Graph(*entries(module), outputs=(2,), features=1, alone="nothing is known of its samples")
     if model.sample is None:
-        return _by_itself(module, "nothing is known of its samples")
-    with calling(f"the network {model.make}", "examined"):
-        first, again = (_outcome(model, made) for made in (module, model.module(0)))
-    if not all(torch.allclose(a, b, 0, 0, equal_nan=True) for a, b in zip(first, again, strict=True)):
+        return whole, None
+    if whole.shapes != entries(model.module(1))[0]:
+        raise UserError(f"the network {model.make} has other parameters with another seed: give it its sizes")
+    p, small = _values(module), 3
+    try:
+        first = _tried(model, p, small)
+    except UserError:  # it may be made for batches of one size
+        small = model.batch
+        first = _tried(model, p, small)
+    if not all(torch.allclose(a, b, 0, 0, equal_nan=True) for a, b in zip(first, _tried(model, p, small), strict=True)):
         raise UserError(
             f"the network {model.make} gives other numbers when it is made and run once more with the same seed: it "
             "may draw from a generator without a seed, or remember something outside of itself"
         )
-    if any(t.grad is not None for t in module.parameters()):
-        raise UserError(f"the network {model.make} cannot be copied: what a copy computes with is the first one's")
-    try:
-        with globally("trace"):
-            graph = lower(copy.deepcopy(module))
-        why = "" if _equal(model, graph) else "what torch.fx makes of it computes something else"
-    except Unknown as error:
-        why = str(error)
-    except Exception as error:  # a call as nobody has foreseen it
-        why = f"it is written in another way ({type(error).__name__}: {error})"
-    return _by_itself(module, why) if why else graph
+    drawn = any(built(model.module(seed)) != built(module) for seed in range(1, 8))
+    why = obstacle(module) or "its constructor draws its structure" * drawn
+    if not why:
+        try:
+            with globally("trace"):
+                graph = lower(module)
+            if _equal(model, graph):
+                return graph, None
+            why = "what torch.fx makes of it computes something else"
+        except Unknown as error:
+            why = str(error)
+        except Exception as error:  # a call as nobody has foreseen it
+            why = f"it is written in another way ({type(error).__name__}: {error})"
+    return replace(whole, alone=why), cost(model, p, small)
 
 
-def _by_itself(module: nn.Module, why: str) -> Graph:
-    return Graph(*entries(module), outputs=(2,), features=1, alone=why)
+def _values(module: nn.Module) -> dict[str, Tensor]:
+    return {n: t.detach().float().clone() for n, t in tensors(module).items()}
 
 
 def _unfit(module: nn.Module) -> str:
     """Why a module cannot be trained; "" if nothing is known against it."""
-    for name, t in module.named_parameters():
+    for name, t in tensors(module).items():
         if not t.is_floating_point():
             return f"{name} is {t.dtype}: use real parameters (torch.view_as_complex in forward)"
-        if t._backward_hooks or getattr(t, "_post_accumulate_grad_hooks", None):
-            return f"{name} has a hook, which no copy of it has: register it in forward"
+        if t.layout is not torch.strided:
+            return f"{name} is sparse: use a dense tensor, or register the buffer with persistent=False"
     return "" if any(t.requires_grad for t in module.parameters()) else "it has no parameters that are trained"
 
 
-def _outcome(model: Network, module: nn.Module) -> list[Tensor]:
-    """What copies of a module make of some samples, in training and in evaluation."""
-    p, x = values(module), samples(model.sample, 3)
-    live = Live(model, module, p, True)
-    _, logits = live(x, 0)
-    grads = live.back((logits, torch.ones_like(logits)))
-    _, judged = Live(model, module, p, False)(x, 0)
-    return [logits.detach(), *grads.values(), *live.read(p).values(), judged.detach()]
+def _tried(model: Network, p: Mapping[str, Tensor], batch: int) -> list[Tensor]:
+    """What a module makes of some samples, in training and in evaluation."""
+    x, live = samples(model.sample, batch), Live(model, p, True)
+    with live.turn(0):
+        _, logits = live(x.clone())
+        grads = live.gradients(logits.sum())
+    _, judged = evaluated(model, p, [x])
+    return [logits.detach(), *(g for g in grads if g is not None), live.vector(p), judged]
 
 
 class Drawing(One):
@@ -95,65 +106,46 @@ class Drawing(One):
 
 
 def _equal(model: Network, graph: Graph) -> bool:
-    """Does a graph compute what the module itself does?"""
+    """Does a graph compute what the module itself does, for one model and for a stack?"""
     assert model.sample is not None
     try:
         graph.run(Count(dict(graph.shapes)), {n: n for n in graph.shapes}, {0: model.sample.shape}, graph.outputs)
-        modules = [copied(model, instance(model, seed), torch.float64, CPU) for seed in (0, 1)]
-        for batch in (3, 5):
+        modules = [model.module(seed).double() for seed in (0, 1)]
+        for batch, training in itertools.product((3, 5), (True, False)):
             x = samples(model.sample, batch, torch.float64)
-            x = 4 * x - 2 if x.is_floating_point() else x
-            for training in (True, False):
-                alike = [_like(graph, module.train(training), x) for module in modules]
-                if not all(alike) or not _stacked(graph, modules, torch.stack([x, x.flip(0)]), training):
-                    return False
+            x = torch.stack([4 * x - 2, x] if x.is_floating_point() else [x, x.flip(0)])
+            p = [{n: t.detach().clone() for n, t in tensors(module).items()} for module in modules]
+            luck = [torch.default_generator] * training
+            ours = [_made(graph, Drawing(luck), *pair) for pair in zip(p, x, strict=True)]
+            theirs = [_outcome(module.train(training), each) for module, each in zip(modules, x, strict=True)]
+            if not training or not any("dropout" in kind for kind in graph.kinds):  # a stack draws otherwise
+                stack = {n: torch.stack([each[n] for each in p]) for n in graph.shapes}
+                made = _made(graph, Stacked(2, luck * 2, batch), stack, x)
+                ours, theirs = [*ours, *([t[i] for t in made] for i in (0, 1))], theirs * 2
+            if not all(map(_close, ours, theirs)):
+                return False
     except Exception:  # what a graph cannot be given
         return False
     return True
 
 
-def _like(graph: Graph, module: nn.Module, x: Tensor) -> bool:
-    """Of samples x [B, ...] a graph makes what a module makes, by the same values and with the same luck."""
-    p = {n: t.detach().clone() for n, t in tensors(module).items()}
-    ours, luck = _made(graph, Drawing([torch.default_generator] * module.training), p, x)
+def _outcome(module: nn.Module, x: Tensor) -> list[Tensor]:
+    """Logits of samples [B, ...], gradients of all entries, and the entries after the pass."""
     module.zero_grad()
     with globally("proof"):
         out = module(x.clone())
-        same = luck == _luck()
     out.backward(out.detach().cos())
-    now = tensors(module)
-    grads = [torch.zeros_like(t) if t.grad is None else t.grad for t in now.values()]
-    if not module.training:
-        with torch.inference_mode():
-            same = same and _close([out], [module(x.clone())])
-    return same and _close(ours, [out, *grads, *(t.detach() for t in now.values())])
+    now = tensors(module).values()
+    return [out, *(torch.zeros_like(t) if t.grad is None else t.grad for t in now), *(t.detach().clone() for t in now)]
 
 
-def _stacked(graph: Graph, modules: list[nn.Module], x: Tensor, training: bool) -> bool:
-    """Of samples x [A, B, ...] a stack of A models makes what each of them makes, dropout included."""
-    p = [{n: t.detach().clone() for n, t in tensors(module).items()} for module in modules]
-
-    def streams(*which: int) -> list[torch.Generator]:
-        return [torch.Generator().manual_seed(i) for i in which] if training else []
-
-    stack, size = {n: torch.stack([each[n] for each in p]) for n in graph.shapes}, x.shape[1]
-    together, _ = _made(graph, Stacked(len(x), streams(*range(len(x))), size), stack, x)
-    apart = (_made(graph, One(streams(i), size), p[i], x[i])[0] for i in range(len(x)))
-    return all(_close([t[i] for t in together], each) for i, each in enumerate(apart))
-
-
-def _made(graph: Graph, ops: One, p: Mapping[str, Tensor], x: Tensor) -> tuple[list[Tensor], Any]:
-    """Logits, gradients of all entries and the entries after the pass; and what is drawn next."""
+def _made(graph: Graph, ops: One, p: Mapping[str, Tensor], x: Tensor) -> list[Tensor]:
+    """The same of a graph."""
     leaves = {n: t.clone().requires_grad_() for n, t in p.items()}
     with globally("proof"):
         (out,) = graph.run(ops, leaves, {0: ops.images(x)}, graph.outputs)
-        luck = _luck()
     grads = torch.autograd.grad(out, list(leaves.values()), out.detach().cos(), materialize_grads=True)
-    return [out, *grads, *(ops.buffers.get(n, t) for n, t in p.items())], luck
-
-
-def _luck() -> tuple[float, ...]:
-    return random.random(), float(np.random.random()), float(torch.rand(()))  # noqa: NPY002 (the global one)
+    return [out, *grads, *(ops.buffers.get(n, t) for n, t in p.items())]
 
 
 def _close(ours: list[Tensor], theirs: list[Tensor]) -> bool:

@@ -156,8 +156,7 @@ def _load(module: str) -> ModuleType:
     loaded = importlib.util.module_from_spec(specification)
     sys.path.insert(0, str(Path.cwd()))
     try:
-        theirs = closure.own(frozenset({path}))
-        _forget(theirs)  # what they import may have changed, too
+        _forget()  # what it imports may have changed, too
         sys.modules[module] = loaded
         LOADED.add(module)
         with settings_kept():
@@ -170,10 +169,11 @@ def _load(module: str) -> ModuleType:
     return loaded
 
 
-def _forget(files: frozenset[Path]) -> None:
-    """Let modules of these files be imported anew: what is computed must be what the digest of the code says."""
+def _forget() -> None:
+    """Let modules of this folder be imported anew: what is computed must be what their digests say."""
     for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", "")) in map(str, files):
+        file = Path(getattr(module, "__file__", None) or "/")
+        if name != "__main__" and file.is_relative_to(Path.cwd()) and not closure.installed(file):
             del sys.modules[name]
 
 

@@ -14,7 +14,7 @@ import torch
 
 from reproduce import store
 from reproduce.declare import apart
-from reproduce.declare.experiment import Experiment, Panel, code, own_files
+from reproduce.declare.experiment import Experiment, Panel, code, own_code
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.host import Progress, Stopping
@@ -90,7 +90,7 @@ def train_job(
         print("the code differs from its commit: the result will be marked as of uncommitted code", file=sys.stderr)
     # The digests of the files as they are now; they may change while it trains.
     started, declared = time.monotonic(), {e: (e.record(), code([e])) for e in experiments}
-    own = {f for e in experiments for f in (*own_files(e), *getattr(getattr(e.problem, "model", None), "files", ()))}
+    own, loaded = any(map(own_code, experiments)), apart.sources()
     splits = ClientSplits(here)
     scheduler = begin(experiments, panel.seeds, here, splits)
     runs, trainer = scheduler.runs, scheduler.trainer
@@ -111,8 +111,8 @@ def train_job(
     checkpoint = Checkpoint(
         here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
     )
-    foreign = any(e.foreign for e in experiments)
-    resumed, changed = not foreign and checkpoint.restore(), ""
+    kept, changed = here.reuse or not own, ""  # what own code remembers is in no state
+    resumed = kept and checkpoint.restore()
     if resumed:
         trainer.used |= set(checkpoint.said["strategies"])
         scheduler.shared |= checkpoint.said["shared"]
@@ -125,7 +125,6 @@ def train_job(
     with Progress(re.sub(r"-[0-9a-f]{10}$", "", f"{scale}/{paper}/{job}"), runs) as progress, Stopping() as stopping:
 
         def tick() -> None:
-            kept = not foreign and not apart.reads(own)  # what own code remembers or reads is in no state
             if stopping.signal:
                 if kept:
                     checkpoint.save()
@@ -135,9 +134,7 @@ def train_job(
             progress.update()
 
         finish(scheduler, tick)
-    used, read = note(), apart.reads(own)
-    if read:
-        print(f"{scale}/{paper}/{job} reads {read}: it is trained again whenever it is asked for", file=sys.stderr)
+    used, loaded = note(), {**apart.sources(), **scheduler.sources, **loaded}
     cost = [estimate(e, panel.seeds) for e in experiments]
     training = {
         "substitute": panel.substitute,
@@ -158,7 +155,7 @@ def train_job(
         "instructions_changed": changed,
         "samples": sum(c.samples for c in cost),
         "flops": sum(c.flops for c in cost),
-        **({"read": read} if read else {}),
+        **({"own": loaded} if own else {}),
         **environment(),
     }
     stored = []

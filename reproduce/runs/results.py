@@ -4,7 +4,7 @@
     confirmed    same declaration, older code, but a replay with today's code gave the same numbers (`replay_lines`)
     older        same declaration, older code, not replayed
     differs      same declaration, older code, and a replay with today's code gave other numbers
-    reading      of a user's own code that read something besides its files, which may be another today
+    own          of a user's own code, of which nobody knows what it reads; `--reuse` asks for its files alone
     other        of another declaration, or of another precision than the one asked for: never read
     missing      nothing
 
@@ -17,6 +17,7 @@ A file that is damaged has none.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
 from collections import Counter, defaultdict
@@ -27,8 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import files, store
-from reproduce.declare.experiment import Experiment, code, declares, own_files, recorded
-from reproduce.errors import UserError
+from reproduce.declare.experiment import Experiment, code, declares, own_code, recorded
+from reproduce.errors import UserError, say_once
 from reproduce.settings import settings
 from reproduce.store import Stored
 from reproduce.text import counted
@@ -41,7 +42,7 @@ WORDS = {
     "confirmed": "of older code, confirmed by a replay",
     "older": "of older code",
     "differs": "of older code, a replay with today's differs",
-    "reading": "of own code that reads files or the like",
+    "own": "of own code (--reuse takes it for the same)",
     "other": "of another declaration or precision",
     "missing": "missing",
 }
@@ -124,7 +125,7 @@ def said(runs: Sequence[Joined]) -> str:
 
 def standing(job: Job) -> Standing:
     """What is there of `job`; the answer changes with the file, the code and the replays."""
-    own = any(own_files(e) for e in job.experiments)
+    own = any(map(own_code, job.experiments))
     here = settings()
     key = stamp(Path(job.output)), stamp(replay_file(job.scale)), here.precision_asked
     return (_standing.__wrapped__ if own else _standing)(job, *key)
@@ -179,12 +180,25 @@ def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joi
     for run in joined:
         if run.stored is None:
             yield run
-        elif run.stored.training.get("read"):
-            yield replace(run, state="reading")
+        elif (files := run.stored.training.get("own")) is not None and not settings().reuse:
+            yield replace(run, state="own")
+        elif files is not None and not _unchanged(files):
+            yield replace(run, state="older")
         elif run.stored.code == today[run.experiment]:
             yield replace(run, state="current")
         else:
             yield replace(run, state=by_replay if run in covered else "older")
+
+
+def _unchanged(files: Mapping[str, str]) -> bool:
+    """Do the files of a user's own still have these digests? Said once, by name."""
+    for name, sha256 in files.items():
+        if not Path(name).is_file() or hashlib.sha256(Path(name).read_bytes()).hexdigest() != sha256:
+            return False
+    say_once(
+        f"--reuse: taken for the same, as {', '.join(files) or 'no file'} has not changed; what it reads is not known"
+    )
+    return True
 
 
 def parts(job: Job) -> tuple[Job, ...]:

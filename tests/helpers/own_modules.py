@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from own_kinds import KINDS
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations as new  # noqa: F401 (of the rows that are written out)
 from torch.nn.utils import prune
@@ -177,35 +178,61 @@ def after(**texts: str) -> dict[str, Make]:
     return {text: lambda text=text, n=n: stem(eval(text), features=n) for text, n in rows}  # type: ignore[misc]
 
 
+class Plain(nn.Module):
+    """Written as in torch's tutorials."""
+
+    def __init__(self, drop: float = 0.0) -> None:
+        super().__init__()
+        self.conv1, self.conv2, self.drop = C(1, 4, 3, padding=1), C(4, 4, 3, padding=1), drop
+        self.fc1, self.fc2 = L(64, 12), L(12, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = x + self.conv2(x)
+        x = torch.flatten(x, 1)
+        x = F.relu(self.fc1(x.view(x.size(0), -1)))
+        x = F.dropout(x, self.drop, self.training)
+        return self.fc2(x)  # type: ignore[no-any-return]
+
+
+class Looped(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last, self.all = L(9, 10), nn.ModuleList([L(64, 9), L(9, 9)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.reshape(x.shape[0], 64)
+        for layer in self.all:
+            x = layer(x).relu()
+        return self.last(x)  # type: ignore[no-any-return]
+
+
 TRACED: dict[str, Make] = {
     "linear": lambda: Seq(Flat(), L(64, 10)),
     "two layers": lambda: mlp(ReLU()),
     "in place": lambda: mlp(ReLU(inplace=True)),
-    "defined backwards": lambda: Of(lambda m, x: m.z(m.a(x.flatten(1)).relu()), z=L(12, 10), a=L(64, 12)),
     "no bias": lambda: mlp(ReLU(), L(12, 12, bias=False), ReLU()),
     "convolutions": lambda: stem(ReLU(), Max(2), C(4, 8, 3, padding=1), ReLU(), features=32),
-    "view": lambda: Of(lambda m, x: m.fc(F.relu(m.a(x.view(x.size(0), -1)))), a=L(64, 12), fc=L(12, 10)),
-    "view by number": lambda: Of(lambda m, x: m.fc(m.a(x).relu().view(-1, 144)), a=C(1, 4, 3), fc=L(144, 10)),
-    "reshape": lambda: Of(lambda m, x: m.fc(x.reshape(x.shape[0], 64)), fc=L(64, 10)),
-    "residual": residual,
+    "a tutorial's": Plain,
+    "a loop": Looped,
     "layer norm": lambda: mlp(nn.LayerNorm(12), ReLU()),
-    "a list of layers": lambda: head(
-        lambda m, x: [x := layer(x).relu() for layer in m.all][-1], 9, all=nn.ModuleList([L(64, 9), L(9, 9)])
-    ),
-    "a layer twice": lambda: head(lambda m, x: m.a(m.a(x).relu()), a=L(64, 64)),
-    "a checkpoint": lambda: head(lambda m, x: checkpoint(m.a, x, use_reentrant=False), 8, a=L(64, 8)),
     "nothing dropped": lambda: mlp(nn.Dropout(0.0), nn.Identity()),
-    "a hook that looks": lambda: done(mlp(ReLU()), lambda m: m[1].register_forward_hook(lambda *_: None)),
     **after(_100="BN(4); BN(4, track_running_stats=False)", _4="nn.AdaptiveAvgPool2d(1)", _36="Max(3, 2, 1)"),
 }  # fmt: skip
 DROPPED: dict[str, Make] = {
     "dropout": lambda: mlp(ReLU(), nn.Dropout(0.3)),
-    "dropout by a function": lambda: head(lambda m, x: F.dropout(m.a(x), 0.3, m.training), 12, a=L(64, 12)),
+    "dropout by a function": lambda: Plain(0.3),
     "dropout of channels": lambda: stem(nn.Dropout2d(0.4), features=100),
 }
 """Traced ones that drop, by the engine's own masks."""
 ALONE: dict[str, Make] = {
-    # --- what torch.fx makes of them computes something else
+    # --- what torch.fx makes of them computes something else, or may
+    "defined backwards": lambda: Of(lambda m, x: m.z(m.a(x.flatten(1)).relu()), z=L(12, 10), a=L(64, 12)),
+    "view by number": lambda: Of(lambda m, x: m.fc(m.a(x).relu().view(-1, 144)), a=C(1, 4, 3), fc=L(144, 10)),
+    "residual": residual,
+    "a layer twice": lambda: head(lambda m, x: m.a(m.a(x).relu()), a=L(64, 64)),
+    "a checkpoint": lambda: head(lambda m, x: checkpoint(m.a, x, use_reentrant=False), 8, a=L(64, 8)),
+    "a hook that looks": lambda: done(mlp(ReLU()), lambda m: m[1].register_forward_hook(lambda *_: None)),
     "a hook on the root": lambda: done(mlp(ReLU()), lambda m: m.register_forward_hook(lambda m, i, out: 2 * out)),
     "a hook before the root": lambda: done(mlp(), lambda m: m.register_forward_pre_hook(lambda m, i: (i[0] * 2,))),
     "a hook on a layer": lambda: done(mlp(), lambda m: m[1].register_forward_hook(lambda m, i, out: out.cos())),
@@ -315,7 +342,10 @@ ALONE: dict[str, Make] = {
     "einsum": lambda: head(lambda m, x: torch.einsum("bi,ij->bj", x, m.w), 8, w=P(torch.eye(64)[:, :8].clone())),
     "a spectrum": lambda: head(lambda m, x: torch.fft.rfft(x).abs(), 33),
     "names of its own": lambda: Renamed(Flat(), L(64, 12), nn.Softmax(1), L(12, 10)),
-    "numbers of double precision": lambda: mlp(nn.CELU()).double(),
+    "pruned": lambda: mlp(prune.l1_unstructured(L(12, 12), "weight", 0.5)),
+    "the old weight_norm": lambda: mlp(old_weight_norm(L(12, 12))),
+    "a hook of a tensor": lambda: done(mlp(), lambda m: m[1].weight.register_hook(lambda g: 2 * g)),
+    "the forward of another": lambda: done(mlp(), lambda m: put("forward", lambda x: m[2](m[1](m[0](x))))(m)),
     "parallel": lambda: nn.DataParallel(mlp(nn.CELU())),
 }  # fmt: skip
 
@@ -328,7 +358,6 @@ def shrinks(m: Any, x: Tensor) -> Tensor:
     return x - m.mu
 
 
-COMPUTED = "cannot be copied: "
 REFUSED: dict[str, tuple[Make, str]] = {
     "lazy": (lambda: Seq(Flat(), nn.LazyLinear(10)), "cannot be used: .*ninitialized"),
     "complex logits": (lambda: Of(lambda m, x: m.fc(x.flatten(1)) * 1j, fc=L(64, 10)), "no logits .*complex64"),
@@ -338,14 +367,9 @@ REFUSED: dict[str, tuple[Make, str]] = {
     "whole numbers": (lambda: Of(lambda m, x: m.fc(x.flatten(1)).long(), fc=L(64, 10)), "no logits .*int64"),
     "no parameters": (lambda: Seq(Flat(), nn.Identity()), "no parameters that are trained"),
     "all frozen": (lambda: mlp().requires_grad_(False), "no parameters that are trained"),
-    "pruned": (lambda: mlp(prune.l1_unstructured(L(12, 12), "weight", 0.5)), COMPUTED),
-    "the old weight_norm": (lambda: mlp(old_weight_norm(L(12, 12))), COMPUTED),
-    "a hook of a tensor": (
-        lambda: done(mlp(), lambda m: m[1].weight.register_hook(lambda g: 2 * g)), "weight has a hook"
-    ),
-    "the forward of another": (
-        lambda: done(mlp(), lambda m: put("forward", lambda x: m[2](m[1](m[0](x))))(m)), "a copy computes with"
-    ),
+    "numbers of double precision": (lambda: mlp().double(), "fails: .*same dtype"),
+    "a sparse buffer": (lambda: head(lambda m, x: x, w=torch.eye(64).to_sparse()), "w is sparse: use a dense"),
+    "other sizes": (lambda: mlp(width=random.randrange(99)), "other parameters with another seed"),
     "remembers outside": (lambda: head(lambda m, x: x * next(CALLS)), "gives other numbers .* once more"),
     "draws without a seed": (lambda: head(lambda m, x: x * UNSEEDED.random()), "gives other numbers .* once more"),
     "made without a seed": (lambda: head(lambda m, x: x * m.s, s=UNSEEDED.random()), "gives other numbers"),
@@ -360,4 +384,4 @@ REFUSED: dict[str, tuple[Make, str]] = {
 
 
 def make(name: str) -> Any:
-    return (TRACED | DROPPED | ALONE | {n: row[0] for n, row in REFUSED.items()})[name]()
+    return (TRACED | DROPPED | ALONE | KINDS | {n: row[0] for n, row in REFUSED.items()})[name]()
