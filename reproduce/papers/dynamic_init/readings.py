@@ -55,7 +55,8 @@ def readings(scale: str) -> tuple[Panel, ...]:
     """Panels of a label distribution on a data set; at reduced scale none: nothing is printed of it."""
     here, toy = SCALES[scale], Reading(0.02, rounds=10)
     if scale == "smoke":
-        rows = [("half", "10", toy), *(("partial_overlap", "10", toy._replace(whole=whole)) for whole in (True, False))]
+        other = toy._replace(whole=False, carried=SCHEMES)
+        rows = [("half", "10", toy), *(("partial_overlap", "10", r) for r in (toy, other))]
         asked = [(*row, algorithm) for row in rows for algorithm in ("fedavg", "scaffold")]
         return (_panel("readings", here, "mnist", asked, (0,)),)
     return tuple(_paper(here)) if scale == "paper" else ()
