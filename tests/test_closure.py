@@ -82,7 +82,9 @@ def test_what_is_on_the_list_exists_and_has_a_reason() -> None:
 def test_no_module_is_imported_by_a_name_that_only_a_run_knows() -> None:
     for room in ROOMS:
         for file in (PACKAGE / room).rglob("*.py"):
-            assert not {"import_module", "__import__", "exec", "eval"} & set(re.findall(r"\w+", file.read_text()))
+            assert not {"import_module", "__import__", "exec", "eval"} & set(
+                re.findall(r"\w+", file.read_text().replace("module.eval()", ""))
+            )
 
 
 def test_helpers_that_are_only_imported_are_in_the_digest() -> None:

@@ -134,10 +134,9 @@ def test_with_the_variable_a_stopped_run_goes_on(folder: Path) -> None:
     while process.stdout.readline() != "round 2\n":
         assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 128 + signal.SIGTERM
     again = subprocess.run(
         [*words, "--seeds", "0", "--reuse"], env=there, stdout=subprocess.PIPE, text=True, check=True
     )
-    assert "round 3\n" in again.stdout
-    assert not again.stdout.startswith("round 0")
+    assert again.stdout.startswith("round 3")
