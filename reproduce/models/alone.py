@@ -79,7 +79,7 @@ class Live:
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Representation and logits of samples x [B, ...]."""
         with self._named():
-            out = self.module(x)
+            out = self.module(x.clone(memory_format=torch.contiguous_format))
         logits = getattr(out, "logits", out)
         right = isinstance(logits, Tensor) and logits.dim() == 2 and len(logits) == len(x)
         if right and logits.is_floating_point():
@@ -132,7 +132,7 @@ def evaluated(
             live = Live(model, p, False, features)
             try:
                 with live.turn(model.seed):
-                    made = [live(x.clone(memory_format=torch.contiguous_format)) for x in batches]
+                    made = [live(x) for x in batches]
             except UserError:
                 if wanted:
                     raise

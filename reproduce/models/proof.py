@@ -39,7 +39,7 @@ def examined(model: Network) -> tuple[Graph, Count | None]:
     with calling(f"the network {model.make}", "examined"):
         if said := _unfit(module):
             raise ValueError(said)
-    whole = Graph(*entries(module), outputs=(2,), features=1, alone="nothing is known of its samples")
+        whole = Graph(*entries(module), outputs=(2,), features=1, alone="nothing is known of its samples")
     if model.sample is None:
         return whole, None
     if whole.shapes != entries(model.module(1))[0]:

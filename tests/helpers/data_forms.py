@@ -173,7 +173,7 @@ ARCHIVES: list[Row] = [
     *((f"pictures {kind}", lambda change=change: npz(change), "pictures are 0 .. 255, .N, H, W.") for kind, change in (
         ("of floats", lambda x: x / 255), ("beyond 255", lambda x: x.astype(int) + 1),
         ("below 0", lambda x: x.astype(int) - 1), ("of 4 channels", lambda x: np.repeat(x, 2, 3)[..., :4]))),
-    ("one-hot", lambda: npz(y=lambda y: np.eye(3, dtype=int)[y]), "column label is not there, has no rows, or lists"),
+    ("one-hot", lambda: npz(y=lambda y: np.eye(3, dtype=int)[y]), "the column label has lists in it .one-hot labels"),
     ("fractions", lambda: npz(y=lambda y: y / 2), "0.5, 1.*: they are names or whole"),
     ("pickles", lambda: npz(more=np.array([{}])), "cannot be read: Object arrays cannot be loaded"),
     ("not a number", lambda: npz(lambda x: x[:, 0, 0] * np.nan), r"the column x \(0\) has no finite number in row 0"),

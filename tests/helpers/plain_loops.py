@@ -61,7 +61,7 @@ def plainly(
             with globally("module", luck % 2**32, luck >> 32):
                 for _ in range(STEPS):
                     optimiser.zero_grad()
-                    out = mine(data.train_x[where].clone())
+                    out = mine(data.train_x[where].clone(memory_format=torch.contiguous_format))
                     loss(getattr(out, "logits", out), data.train_y[where]).backward()
                     optimiser.step()
             ends.append(sent(mine))
@@ -75,7 +75,7 @@ def plainly(
         last.eval()
         try:
             with globally("module", SEED), torch.set_grad_enabled(grads):
-                out = last(data.test_x.clone())
+                out = last(data.test_x.clone(memory_format=torch.contiguous_format))
             break
         except RuntimeError:
             last = client(x)
