@@ -4,7 +4,7 @@ The page is one file with the figures inside it, to open, to mail or to print; t
 are named with the command that makes them. `make docs` puts the pages of all scales beside the documents.
 
 `--docs` writes what the repository says of the results in place of a page: docs/papers, the numbers in README.md, and
-figures/paper/agreement.png.
+figures/paper/agreement.png and overview.svg.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def run(args: argparse.Namespace) -> None:
 
 def write_documents() -> None:
     from reproduce.files import write, write_text
-    from reproduce.pages import agreement, documents
+    from reproduce.pages import agreement, documents, overview
     from reproduce.report.figures import style
+    from reproduce.verdicts.scoreboard import scoreboard
 
     found, failed = documents.documents()
     stale = [file for file, text in found.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
@@ -50,6 +51,7 @@ def write_documents() -> None:
     with style():
         figure = agreement.figure()
         write(agreement.PICTURE, lambda file: figure.savefig(file, format="png"))
+    overview.save(overview.tiles(scoreboard("paper")))
     if not stale:
         print("up to date")
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError
 from reproduce.files import read_text
-from reproduce.pages import agreement, choices
+from reproduce.pages import agreement, choices, overview
 from reproduce.pages.quotes import FUNCTIONS, filled, spent
 from reproduce.pages.short import SIDES, about, first_table, short
 from reproduce.papers import PAPERS, coverage_table
@@ -141,6 +141,7 @@ def _readme(results: str, boards: Boards) -> str:
     """README with its blocks anew."""
     blocks = {
         "papers": first_table(boards["paper"]),
+        "overview": f"[![{overview.alt(overview.tiles(boards['paper']))}]({overview.PNG})]({overview.SVG})",
         "agreement": agreement.summary(),
         "coverage": coverage_table(),
         "claims": claims_table(boards),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce.files import write
 from reproduce.pages.short import about
 from reproduce.papers import coverage
 from reproduce.report.figures import style
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from reproduce.verdicts.scoreboard import Verdict
 
-PICTURE = Path("figures/paper/overview.svg")
+SVG, PNG = Path("figures/paper/overview.svg"), Path("figures/paper/overview.png")
 NAMES = {"holds": "supported", "holds where run": "supported where run", "depends": "depends on an unstated choice",
          "open": "inconclusive", "fails": "refuted", "not run": "not run"}  # fmt: skip
 FILLS: Mapping[str, tuple[str, str]] = {
@@ -95,6 +96,17 @@ def figure(found: Mapping[str, Sequence[Tile]]) -> Figure:
             top += 0.75 + -(-len(mine) // ACROSS)
         _legend(ax, found, top)
     return fig
+
+
+def save(found: Mapping[str, Sequence[Tile]]) -> None:
+    """Write `SVG` and `PNG`."""
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "overview"}):
+        fig = figure(found)
+        write(SVG, lambda file: fig.savefig(file, format="svg", metadata={"Date": None}))
+        write(PNG, lambda file: fig.savefig(file, format="png", dpi=150))
+        plt.close(fig)
 
 
 def _tile(ax: Axes, tile: Tile, x: float, y: float) -> None:

@@ -20,6 +20,7 @@ from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages.agreement import PICTURE
 from reproduce.pages.html import forest, to_html
+from reproduce.pages.overview import SVG, alt, tiles
 from reproduce.pages.short import Short, about, short
 from reproduce.papers import coverage
 from reproduce.report.histories import one_split
@@ -164,6 +165,8 @@ def page(
         verdicts=[word for word in VERDICTS if total[word] or word == VERDICTS[-1]],
         signs=SIGNS,
         reasons=CITED,
+        overview=read_text(SVG).partition("<svg")[2] if scale == "paper" and SVG.is_file() else "",
+        overview_alt=alt(tiles(verdicts)) if scale == "paper" else "",
         agreement=inlined(None, PICTURE) if scale == "paper" and PICTURE.is_file() else "",
         across=across(scale),
         others=others,
