@@ -107,7 +107,7 @@ def test_rows_of_samples_end_anywhere(isa: str, size: int, kernel: int, padding:
 
     def gradient(y: torch.Tensor, index: np.ndarray) -> torch.Tensor:
         run, end = library.Descent(1.0, 0, 0, 0, len(y), 1), y.clone()
-        code.steps(run, end, x, labels, index[None], torch.empty((1, 0), dtype=x.dtype), 0, False)
+        code.steps(run, end, (x, labels, index[None], len(index)), torch.empty((1, 0), dtype=x.dtype), 0, False)
         return y - end
 
     whole, short = np.arange(batch), np.append(np.arange(batch - 1), -1) if batch > 1 else np.arange(1)

@@ -258,7 +258,7 @@ def test_a_result_of_tomorrow_is_older_than_what_has_it_trained_again() -> None:
     training.train(seeded(QUICK, 0))
     written.edit(FILE, code="other")
     os.utime(FILE, (time.time() + 86400,) * 2)
-    marker = due.train_marker("smoke", QUICK.paper, QUICK.name)
+    marker = due.train_marker(QUICK)
     assert os.path.getmtime(marker[0]) > os.path.getmtime(FILE)
 
 

@@ -62,7 +62,7 @@ def test_every_declared_partition_passes_the_one_check_of_all() -> None:
     said, and there really."""
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 300))
     partitions = declared()
-    assert len({type(p) for p in partitions}) == 18
+    assert len({type(p) for p in partitions}) == 19
     for partition in partitions:
         assert not foreign(partition)
         for clients in (20, 10, 12):

@@ -199,7 +199,8 @@ def test_nothing_is_trained_twice_and_a_changed_class_alone_again(
     first = play(asked, on="fedagrac-steps", scale="smoke", seeds=(0,))
     assert "3 of 3 results to train, 3 runs in 2 cohorts" in capsys.readouterr().err
     with monkeypatch.context() as patch:
-        patch.setattr(training, "train", lambda job: pytest.fail("trained again"))
+        patch.setenv("REPRODUCE_REUSE", "1")
+        patch.setattr(training, "train", lambda *job: pytest.fail("trained again"))
         pd.testing.assert_frame_equal(play(asked, on="fedagrac-steps", scale="smoke", seeds=(0,)), first)
     capsys.readouterr()
     (folder / "mine.py").write_text(OWN.replace("FACTOR * self", "2 * FACTOR * self"))

@@ -54,7 +54,7 @@ def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: 
     frame = pd.read_csv(folder / "slow.csv")
     assert len(frame) == 2 * 3 * 3
     again = run(folder, "-c", SCRIPT)
-    assert "6 results are there and hold; nothing to train" in again.stderr
+    assert "2 of 6 results to train" in again.stderr
     assert again.stdout.count("FedSlow(fade=0.9)") == 2
 
 

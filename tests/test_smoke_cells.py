@@ -57,7 +57,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Artifact], 
     return trained
 
 
-DRAWN_TOGETHER = {"fedacs/classes", "fedacs/fig5", "fiarse/fig1"}
+DRAWN_TOGETHER = {"fedacs/classes", "fedacs/fig5", "fedagrac/readings", "fiarse/fig1"}
 """Pictures that draw several algorithms into one, or one against another."""
 NOT_DRAWN = {"fiarse/fig3": "fiarse_released"}
 """Algorithms that are in the cells of a figure, but not in its curves."""

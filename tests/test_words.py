@@ -44,8 +44,13 @@ def test_pages_are_rendered_from_the_committed_cells_with_the_intervals_of_the_v
         told.append((a, sorted((a.seeds - b.seeds).dropna()), plain(a, b)))
         return told[-1][2]
 
-    plain = quotes.gap
+    def interval(values: list[float], *level: float) -> tuple[float, float]:
+        others.append((float(np.mean(values)), *(ends := usual(values, *level))))
+        return ends
+
+    plain, usual, others = quotes.gap, quotes.t_interval, list[tuple[float, float, float]]()
     monkeypatch.setattr(quotes, "gap", gap)
+    monkeypatch.setattr(quotes, "t_interval", interval)
     found, failed = documents()
     assert not failed
     assert {p.name for p in found} == {f.name for f in TEMPLATES.glob("*.md")} | {"claims.md"}
@@ -63,7 +68,7 @@ def test_pages_are_rendered_from_the_committed_cells_with_the_intervals_of_the_v
             assert said == pytest.approx(widest, rel=1e-6), (a.name, gaps)
             compared += 1
     assert compared > 20
-    leads = np.array([said for *_, said in told])
+    leads = np.array([*(said for *_, said in told), *others])
     for page in (p for p in found if p not in (CLAIMS, RULES)):
         for triple in INTERVAL.findall(found[page]):
             digits = len(triple[0].partition(".")[2])
@@ -155,7 +160,8 @@ def test_links_between_pages_resolve() -> None:
         here = ROOT / "docs/papers" if f.is_relative_to(ROOT / TEMPLATES) else f.parent
         if f == ROOT / TEMPLATES / "README.md":
             here = ROOT
-        targets = [((here / path).resolve() if path else f, anchor) for path, anchor in links]
+        itself = here / f.name  # of a template the page that is made of it
+        targets = [((here / path).resolve() if path else itself, anchor) for path, anchor in links]
         targets += [(ROOT / path, anchor) for path, anchor in re.findall(r"(docs/papers/\w+\.md)(?:#([\w-]+))?", text)]
         for target, anchor in targets:
             if not target.exists() or (anchor and anchor not in anchors(target)):

@@ -170,10 +170,11 @@ def _load(module: str) -> ModuleType:
 
 
 def _forget() -> None:
-    """Let modules of this folder be imported anew: what is computed must be what their digests say."""
+    """Let modules of this folder be imported anew, but for those that are named themselves: what is computed must be
+    what their digests say."""
     for name, module in list(sys.modules.items()):
         file = Path(getattr(module, "__file__", None) or "/")
-        if name != "__main__" and file.is_relative_to(Path.cwd()) and not closure.installed(file):
+        if name not in {"__main__", *LOADED} and file.is_relative_to(Path.cwd()) and not closure.installed(file):
             del sys.modules[name]
 
 

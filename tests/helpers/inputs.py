@@ -85,7 +85,7 @@ def outputs() -> Iterator[Bad]:
             ("not writable", f"{NEVER}{ending}", "name a file in a folder", nothing),
         ):
             yield Bad(f"-o is {name} ({command[0]})", (*command, "-o", output), says, prepare)
-        yield Bad(f"the disk is full ({command[0]})", (*command, "-o", f"a{ending}"), "no space left", full=True)
+        yield Bad(f"the disk is full ({command[0]})", (*command, "-o", f"a{ending}"), "that large here", full=True)
     for output in ("there/a", NEVER):
         yield Bad("-o cannot be written to", (*PLAY, "-o", output), "cannot write", file("there"))
     for output in ("", "."):
@@ -102,7 +102,7 @@ def places() -> Iterator[Bad]:
     for command, name in ((TRAIN, "results/smoke"), (RENDER, "tables/smoke"), (report, "report/smoke")):
         yield Bad(f"{name} is a file", command, "cannot write", file(name))
         yield Bad(f"{name} is not writable", command, "cannot write", link(name, NEVER))
-        yield Bad("the disk is full", command, "no space left", full=True)
+        yield Bad("the disk is full", command, "that large here", full=True)
     stem = TABLE.replace("/", "_")
     for name in (f"tables/smoke/{stem}.md", f"results/smoke/cells/{stem}.csv", f"results/smoke/cells/{stem}.json"):
         yield Bad(f"{name} is a folder", RENDER, "it is a folder", folder(name))
