@@ -253,13 +253,13 @@ def dead(site: Path) -> list[str]:
 def vector(site: Path, artifact: Any, png: Path) -> str:
     """Draw a figure again from the committed results, as SVG into the site, if it is not there or older than its PNG;
     its address as seen from a report page."""
-    from reproduce.pages.quotes import stored
     from reproduce.report import drawing, figures, render
+    from reproduce.runs import plan
 
     scale, file = png.parent.name, site / png.with_suffix(".svg")
     if not file.is_file() or file.stat().st_mtime < png.stat().st_mtime:
         file.parent.mkdir(parents=True, exist_ok=True)
-        curves = stored(artifact, scale)
+        curves = render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
         with figures.style():
             drawn = drawing.draw(artifact, curves, render.made(artifact, curves))
             figures.lay_out(drawn)
