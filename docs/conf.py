@@ -1,7 +1,7 @@
 """The site (`make docs`): the documents, the API from the docstrings, a gallery, and the report pages of all scales.
 
 Sphinx reads `docs/`, MyST its Markdown. Only two things are loaded from another host, in the reader's browser: Mermaid
-for the diagram, and MathJax on pages with formulas. `tests/test_documents.py` reads this file without Sphinx.
+for the diagram, and MathJax on pages with formulas. `tests/pages/test_site.py` reads this file without Sphinx.
 """
 
 from __future__ import annotations

@@ -108,10 +108,10 @@ def trained_and_played() -> None:
 
 
 def test_train_and_play_leave_the_settings_of_the_caller(tmp_path: Path) -> None:
-    code = "import test_api\ntest_api.trained_and_played()"
+    code = "from tests.test_api import trained_and_played\ntrained_and_played()"
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *map(ROOT.joinpath, ("tests", "tests/helpers"))))),
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests/helpers"))),
     }
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -6,7 +6,7 @@
 
 What a paper proposes is a broad solid blue line below the others, so that lines that coincide with it stay visible. A
 variant (`fedavg_prox_sgd`) has the colour of its algorithm or a shade of it. Colours alone cannot tell all series apart
-in greyscale and for everybody's eyes: line style and marker are the second channel (`tests/test_looks.py` says how).
+in greyscale and for everybody's eyes: line style and marker are the second channel; see `tests/report/test_looks.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What people get wrong on the command line: settings, names, numbers, places to write to. One row an input.
 
-A row is tried in a folder with a finished table of smoke scale (`tests/test_inputs.py`); damaged files are in
+A row is tried in a folder with a finished table of smoke scale (`tests/cli/test_inputs.py`); damaged files are in
 `inputs_damage.py`.
 """
 

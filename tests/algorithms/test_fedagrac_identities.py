@@ -1,0 +1,249 @@
+"""Identities between the algorithms of FedaGrac, where they converge on quadratics, and the numbers of Fig. 1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from runs import run
+
+from reproduce.algorithms.base import FedAvg, WeightedDraws
+from reproduce.algorithms.fedagrac import Constant, FedaGrac, FedLin, Increase, ahead
+from reproduce.algorithms.fednova import FedNova
+from reproduce.algorithms.fedprox import FedProx
+from reproduce.algorithms.scaffold import Scaffold
+from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
+from reproduce.engine.kernels import library
+from reproduce.papers.fedagrac import measures, runs, settings, theory
+from reproduce.problem import Quadratic
+from reproduce.report.histories import Source, load
+from reproduce.streams import rng
+from reproduce.systems import System
+from reproduce.systems.work import PerClient, Work
+
+
+def models(problem: Any, work: Work, algorithms: list[FedAvg], rounds: int, dtype: Any = torch.float64) -> list[Any]:
+    """The last server models, trained together."""
+    experiments = [
+        Experiment({"n": i}, problem, System(work=work), a, Rounds(rounds, every=rounds))
+        for i, a in enumerate(algorithms)
+    ]
+    return [one.state["x"] for one in run(experiments, dtype=dtype)]
+
+
+SCHEMES = ("fedagrac", "avg", "first", "reverse")
+UNEQUAL = PerClient((2, 9, 4, 6))
+
+
+def every_scheme(**changes: Any) -> list[FedAvg]:
+    return [FedaGrac(0.1, scheme=s, **changes) for s in SCHEMES]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("problem", [settings.TINY_LR, settings.TINY_CNN], ids=["lr", "cnn"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_with_equal_steps_nobody_is_fast(problem: Any, dtype: Any) -> None:
+    """Bit for bit: fedagrac is avg and reverse is first (2.2)."""
+    x = dict(zip(SCHEMES, models(problem, PerClient((7,) * 4), every_scheme(), 4, dtype), strict=True))
+    assert x["fedagrac"].equal(x["avg"])
+    assert x["reverse"].equal(x["first"])
+    assert not x["first"].equal(x["avg"])
+
+
+@pytest.mark.parametrize("problem", [settings.TINY_LR, settings.TINY_CNN], ids=["lr", "cnn"])
+def test_without_calibration_all_schemes_are_fedavg(problem: Any) -> None:
+    algorithms = [FedAvg(0.1), *every_scheme(calibration=Constant(0.0))]
+    plain, *others = models(problem, UNEQUAL, algorithms, 4)
+    for x in others:
+        torch.testing.assert_close(x, plain, rtol=0, atol=1e-12)
+
+
+@pytest.mark.skipif(not library.available(torch.float32), reason="no C compiler; stacks differ in last bits")
+def test_without_calibration_compiled_logistic_regression_equals_fedavg_bit_for_bit() -> None:
+    algorithms = [FedAvg(0.1), *every_scheme(calibration=Constant(0.0))]
+    plain, *others = models(settings.TINY_LR, UNEQUAL, algorithms, 4, torch.float32)
+    assert all(x.equal(plain) for x in others)
+
+
+@pytest.mark.parametrize("k", [1, 3, 7, 10, 25, 100, 500, 697])
+def test_equal_steps_are_never_above_their_mean(k: int) -> None:
+    """Float weights add up to a mean below k for some of these. One step of 60,000 samples' mean is seen."""
+    weight = np.array([701, 1203, 29_000, 29_096]) / 60_000
+    assert not ahead(weight, np.full(4, k)).any()
+    steps = np.array([k, k, k + 1, k])
+    assert ahead(weight, steps).tolist() == [False, False, True, False]
+    mean = np.array([10, 20, 30, 21]) @ weight
+    assert ahead(weight, np.array([10, 20, 30, 21])).tolist() == [mean < 10, mean < 20, mean < 30, mean < 21]
+
+
+def test_of_drawn_clients_the_mean_is_that_of_the_draws() -> None:
+    """Against a plain loop over draws with replacement (2.9): who is drawn twice counts twice, for nu and the mean."""
+    e, h, problem = quadratics()
+    steps, drawing, rounds = np.array([2, 12, 7]), WeightedDraws(4), 8
+    algorithm = FedaGrac(ETA, participation=drawing, first_gradient="single", calibration=Constant(0.5))
+    found = models(problem, PerClient(tuple(steps.tolist())), [algorithm], rounds)[0].numpy()
+    x, nu, own = np.zeros(3), np.zeros(3), np.zeros((3, 3))
+    twice = 0
+    for t in range(rounds):
+        drawn = rng("sampling", 0, t).choice(3, size=4, p=np.full(3, 1 / 3))
+        ends, sent, means = [], [], dict[int, np.ndarray]()
+        for m in drawn.tolist():
+            z, gradients = x.copy(), []
+            for _ in range(steps[m]):
+                gradients.append(h[m] @ (z - e[m]))
+                z -= ETA * (gradients[-1] + 0.5 * (nu - own[m]))
+            means[m] = np.mean(gradients, axis=0)
+            ends.append(z)
+            sent.append(gradients[0] if steps[m] > steps[drawn].mean() else means[m])
+        x, nu = np.mean(ends, axis=0), np.mean(sent, axis=0)
+        for m, mean in means.items():
+            own[m] = mean
+        names = np.unique(drawn)
+        twice += any((steps[m] > steps[drawn].mean()) != (steps[m] > steps[names].mean()) for m in names)
+    assert twice, "in some round the mean over the distinct clients would choose others"
+    np.testing.assert_allclose(found, x, rtol=0, atol=1e-12)
+
+
+def test_increasing_lambda_has_the_rounds_of_the_paper() -> None:
+    """0.1 for t = 1..50, 0.5 for 51..150, 1 for 151..200 (Fig. 2b); rounds of the engine start at 0."""
+    rate = Increase()
+    assert [rate.at(t - 1) for t in (1, 50, 51, 150, 151, 200)] == [0.1, 0.1, 0.5, 0.5, 1.0, 1.0]
+
+
+ETA, K = 0.05, np.array([2, 12, 5])
+
+
+def quadratics() -> tuple[np.ndarray, np.ndarray, Quadratic]:
+    """Three clients in R^3 with random Hessians between 0.5 and 3.5."""
+    draw = np.random.default_rng(8)
+    e = draw.normal(0, 2, (3, 3))
+    h = []
+    for _ in range(3):
+        q, _ = np.linalg.qr(draw.normal(size=(3, 3)))
+        h.append(q @ np.diag(draw.uniform(0.5, 3.5, 3)) @ q.T)
+    nested = [tuple(tuple(map(float, row)) for row in m) for m in (e, *h)]
+    return e, np.array(h), Quadratic(3, 3, minimisers=nested[0], hessians=tuple(nested[1:]))
+
+
+def limit(e: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """(sum A_m)^{-1} sum A_m e_m."""
+    return np.asarray(np.linalg.solve(a.sum(0), np.einsum("cij,cj->i", a, e)))
+
+
+def test_where_the_algorithms_converge() -> None:
+    e, h, problem = quadratics()
+    one = np.eye(3)
+    a = np.array([one - np.linalg.matrix_power(one - ETA * h[i], K[i]) for i in range(3)])
+    mu = 0.5
+    # FedProx: y_K = P^K x + (I - P^K)(H + mu)^{-1}(H e + mu x); solve the averaged affine map.
+    maps, shifts = [], []
+    for i in range(3):
+        p = np.linalg.matrix_power(one - ETA * (h[i] + mu * one), K[i])
+        inverse = np.linalg.inv(h[i] + mu * one)
+        maps.append(p + (one - p) @ inverse * mu)
+        shifts.append((one - p) @ inverse @ h[i] @ e[i])
+    prox = np.linalg.solve(one - np.mean(maps, axis=0), np.mean(shifts, axis=0))
+    best, drifted = limit(e, h), limit(e, a)
+    expected = {
+        FedAvg(ETA): drifted,
+        FedNova(ETA): limit(e, a / K[:, None, None]),
+        FedProx(ETA, mu=mu): prox,
+        Scaffold(ETA): best,
+        FedLin(ETA): best,
+        **{FedaGrac(ETA, scheme=s): best for s in SCHEMES},  # type: ignore[arg-type]
+        FedaGrac(ETA, start="full_gradient", own="first"): best,
+    }
+    found = models(problem, PerClient(tuple(K.tolist())), list(expected), 150)
+    for algorithm, x in zip(expected, found, strict=True):
+        np.testing.assert_allclose(x, expected[algorithm], atol=1e-8, err_msg=repr(algorithm))
+    assert np.linalg.norm(best - drifted) > 0.05
+    partly = models(problem, PerClient(tuple(K.tolist())), [FedaGrac(ETA, calibration=Constant(0.5))], 150)[0].numpy()
+    assert 1e-3 < np.linalg.norm(partly - best) < np.linalg.norm(drifted - best)
+
+
+GOLDEN = {
+    "fedavg": (0.9126, 0.8445, 0.8565, 0.9972, 0.757, (-1.1797, 0.8347)),
+    "fednova": (0.6247, 0.2239, 0.0446, 0.0869, 0.0447, (0.9329, 1.8246)),
+    "fedprox": (0.9134, 0.8439, 0.8527, 0.9886, 0.749, (-1.1607, 0.8367)),
+    "fedlin": (0.6530, 0.2807, 0.0808, 0.0023, 0.0305, (0.9268, 1.6571)),
+    "scaffold": (0.6968, 0.2642, 0.0606, 0.0008, 0.0514, (0.9268, 1.6571)),
+    "fedagrac": (0.6968, 0.1937, 0.0079, 0.0001, 0.0202, (0.9268, 1.6571)),
+    "fedagrac_first": (0.6968, 0.1910, 0.0086, 0.0001, 0.0205, (0.9268, 1.6571)),
+    "fedagrac_reverse": (0.6968, 0.2620, 0.0595, 0.0008, 0.0516, (0.9268, 1.6571)),
+}
+"""Relative distance after 1, 3, 6, 15 rounds, largest perpendicular deviation, limit."""
+
+
+def test_the_golden_numbers_of_figure_1() -> None:
+    (panel,) = runs.fig1("paper")
+    best = theory.problem().optimum()
+    np.testing.assert_allclose(best, (0.9268, 1.6571), atol=5e-5)
+    np.testing.assert_allclose(theory.problem().minima(), [(1.1929, 2.6060), (-2.9526, 0.7082)], atol=5e-5)
+    length = np.linalg.norm(best)
+    for played in run(panel.experiments, panel.seeds, torch.float64):
+        name = str(played.experiment.labels["algorithm"])
+        *near, deviation, end = GOLDEN[name]
+        path = np.zeros((301, 2))
+        for t, _, metric, key, value in played.state["history"]:
+            if metric == "x":
+                path[t, int(key)] = value
+        distances = np.linalg.norm(path - best, axis=1) / length
+        np.testing.assert_allclose(distances[[1, 3, 6, 15]], near, atol=5.1e-5, err_msg=name)
+        across = np.abs(path @ (-best[1], best[0])).max() / length**2
+        np.testing.assert_allclose(across, deviation, atol=5.1e-5 if deviation < 0.1 else 5.1e-4, err_msg=name)
+        np.testing.assert_allclose(path[300], end, atol=5.1e-5, err_msg=name)
+        # The drawn local paths start at, and average to, the engine's models.
+        drawn = theory.local_paths(played.experiment, path, 3)
+        for t, paths in enumerate(drawn):
+            assert [len(p) for p in paths] == [3, 41]
+            if name != "fednova":
+                np.testing.assert_allclose(np.mean([p[-1] for p in paths], axis=0), path[t + 1], atol=1e-12)
+
+
+def test_scaffold_of_figure_1_is_scaffold_but_for_its_start() -> None:
+    (panel,) = runs.fig1("paper")
+    scaffold = next(e for e in panel.experiments if e.labels["algorithm"] == "scaffold")
+    zeros = replace(scaffold.algorithm, start="zeros")
+    a, b = models(scaffold.problem, PerClient(theory.STEPS), [zeros, Scaffold(theory.RATE)], 20)
+    assert a.equal(b)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_declared_numbers_are_those_of_the_regression() -> None:
+    noise, found = np.random.RandomState(0), theory.problem()
+    for client, (width, slope, intercept) in enumerate(((2.1, 1.2, 2.6), (0.55, -2.9, 0.7))):
+        x = np.linspace(-width, width, 100)
+        y = slope * x + intercept + 0.1 * noise.standard_normal(100)
+        np.testing.assert_allclose(found.minimisers[client], np.polyfit(x, y, 1), rtol=1e-12)
+        rows = np.stack([x, np.ones_like(x)], axis=1)
+        np.testing.assert_allclose(found.hessians[client], 2 * rows.T @ rows / 100, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("algorithm", [*theory.RIVALS, "fedagrac"])
+def test_rounds_are_those_of_the_engine(algorithm: str) -> None:
+    """On the reference instance, whose trained paths are committed, by whichever linear algebra it was declared."""
+    files = sorted((ROOT / "results" / "paper" / "fedagrac").glob("fig1*.parquet"))
+    histories = load([Source("fig1", file) for file in files], "paper")
+    histories = replace(histories, experiments=runs.fig1("paper")[0].experiments)
+    e, h = theory.problem().minima(), np.array(theory.problem().hessians)
+    path = theory.server_paths(algorithm, e[None], h[None])[:, 0]
+    np.testing.assert_allclose(path, measures.server_path(histories, algorithm), atol=1e-5)
+    cells = pd.read_csv(ROOT / "results" / "paper" / "cells" / "fedagrac_fig1.csv")
+    told = cells[(cells["algorithm"] == algorithm) & (cells["metric"] == "max_perpendicular_deviation")]["value"]
+    assert theory.deviations(algorithm, e[None], h[None])[0] == pytest.approx(float(told.iloc[0]), abs=1e-6)
+
+
+def test_random_instances_are_the_same_every_time_and_differ() -> None:
+    e, h = theory.random_quadratics(50)
+    again, _ = theory.random_quadratics(50)
+    np.testing.assert_array_equal(e, again)
+    assert len(np.unique(e[:, 0, 0])) == 50
+    assert (np.linalg.eigvalsh(h) > 0).all()
+    assert (theory.RATE * np.linalg.eigvalsh(h) < 2).all(), "local steps converge"

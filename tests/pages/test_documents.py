@@ -1,0 +1,187 @@
+"""What the pages say: numbers are those of the files, references lead somewhere, coverage counts what there is."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reproduce.__main__ import main
+from reproduce.errors import UserError
+from reproduce.pages import quotes
+from reproduce.pages.documents import CLAIMS, RULES, TEMPLATES, documents
+from reproduce.pages.quotes import Cells, lead, share
+from reproduce.papers import COUNTS, artifacts, coverage, coverage_table, total
+from reproduce.verdicts import scoreboard
+from reproduce.verdicts.judging import Judgement
+from reproduce.verdicts.scoreboard import Verdict
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("reproduce", "tests", "docs", "benchmarks", "config")
+LOOSE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Snakefile")]
+FILES = [*LOOSE, *(f for folder in FOLDERS for f in sorted((ROOT / folder).rglob("*")))]
+TEXTS = [
+    f for f in FILES if f.suffix in ("", ".py", ".md", ".yaml", ".c", ".h") and f.is_file() and f != Path(__file__)
+]
+
+
+INTERVAL = re.compile(r"([−\d.,]+)\s\(([−\d.,]+)\sto\s([−\d.,]+)\)")
+
+
+def test_pages_are_rendered_from_the_committed_cells_with_the_intervals_of_the_verdicts(
+    boards: dict[str, list[Verdict]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If numbers moved, `report --docs` mends it; whether sentences still hold, a reader must say. A lead that a claim
+    asks for, found in the scoreboard by its numbers per seed, has the widest interval there; and a page has no interval
+    but those of leads."""
+    told: list[tuple[Cells, list[float], tuple[float, float, float]]] = []
+
+    def gap(a: Cells, b: Cells) -> tuple[float, float, float]:
+        told.append((a, sorted((a.seeds - b.seeds).dropna()), plain(a, b)))
+        return told[-1][2]
+
+    def interval(values: list[float], *level: float) -> tuple[float, float]:
+        others.append((float(np.mean(values)), *(ends := usual(values, *level))))
+        return ends
+
+    plain, usual, others = quotes.gap, quotes.t_interval, list[tuple[float, float, float]]()
+    monkeypatch.setattr(quotes, "gap", gap)
+    monkeypatch.setattr(quotes, "t_interval", interval)
+    found, failed = documents()
+    assert not failed
+    assert {p.name for p in found} == {f.name for f in TEMPLATES.glob("*.md")} | {"claims.md"}
+    for page, text in found.items():
+        assert page.read_text() == text, f"{page} is not up to date: reproduce report --docs"
+
+    judged = [(scale, v.artifact, u) for scale, board in boards.items() for v in board for u in v.each if u.random]
+    compared = 0
+    for a, gaps, said in told:
+        of = [u for scale, artifact, u in judged if a.name == f"results/{scale}/cells/{artifact.replace('/', '_')}.csv"]
+        both = [([x for x, _ in u.seeds], u.judged.value, u.judged.low, u.judged.high) for u in of]
+        both += [([-x for x, _ in u.seeds], -u.judged.value, *_negative(u.judged)) for u in of]
+        same = [ends for xs, *ends in both if len(xs) == len(gaps) and any(xs) and np.allclose(sorted(xs), gaps)]
+        if same and None not in (widest := max(same, key=_width)):
+            assert said == pytest.approx(widest, rel=1e-6), (a.name, gaps)
+            compared += 1
+    assert compared > 20
+    leads = np.array([*(said for *_, said in told), *others])
+    for page in (p for p in found if p not in (CLAIMS, RULES)):
+        for triple in INTERVAL.findall(found[page]):
+            digits = len(triple[0].partition(".")[2])
+            numbers = [float(x.replace("−", "-").replace(",", "")) for x in triple]
+            near = np.abs(leads - numbers) <= 0.5001 * 10**-digits
+            assert near.all(axis=1).any(), (page, triple)
+
+
+def _negative(judged: Judgement) -> tuple[float | None, float | None]:
+    return (None if judged.high is None else -judged.high), (None if judged.low is None else -judged.low)
+
+
+def _width(ends: list[float | None]) -> float:
+    _, low, high = ends
+    return math.inf if low is None or high is None else high - low
+
+
+def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = tmp_path / "results/paper/cells/fedacs_fig1.csv"
+    cells.parent.mkdir(parents=True)
+    cells.write_text("algorithm,seed\n")
+    templates = tmp_path / TEMPLATES
+    templates.mkdir(parents=True)
+    (templates / "fine.md").write_text("fine\n")
+    (templates / "odd.md").write_text("{{ cells('paper/fedacs_fig1').mean() }}\n")
+    (tmp_path / RULES).write_text("<!-- both scales -->\n<!-- end of both scales -->\n")
+    monkeypatch.setattr(scoreboard, "claims_files", list)
+    assert main(["report", "--docs"]) == 2
+    assert (tmp_path / "docs/papers/fine.md").read_text() == "fine\n"
+    assert not (tmp_path / "docs/papers/odd.md").exists()
+    said = capsys.readouterr().err
+    why = "results/paper/cells/fedacs_fig1.csv: fedacs_fig1.csv has no record fedacs_fig1.json; render it again"
+    assert f"error: {TEMPLATES}/odd.md: {why}" in said
+
+
+def toy() -> Cells:
+    rows = [
+        ("a", "0.30", 0, 1.0),
+        ("a", "0.30", 1, 3.0),
+        ("b", "0.30", 0, 0.0),
+        ("b", "0.30", 1, 1.0),
+        ("a", "2", 0, 9.0),
+    ]
+    return Cells(pd.DataFrame(rows, columns=["algorithm", "n", "seed", "value"]), "toy")
+
+
+def test_what_is_said_of_a_selection() -> None:
+    a, b = toy()(algorithm="a", n=0.3), toy()(algorithm="b")
+    assert (a.mean(), a.spread(2), share(a, b)) == ("2.0", "2.00 ± 1.41", "4.00")
+    assert toy()(n="0.3").range(1) == "0.5 to 2.0"
+    assert lead(a, b) == "1.5 (−4.9 to 7.9)"  # t(0.975, 1) = 12.706, standard error 0.5
+    more = pd.concat([a.rows, a.rows.assign(seed=[2, 3], value=float("nan"))])
+    assert lead(Cells(more, "toy"), b) == lead(a, b), "seeds that one of them lacks do not count"
+    with pytest.raises(UserError, match="none that diverged"):
+        lead(Cells(more, "toy"), Cells(pd.concat([b.rows, b.rows.assign(seed=[2, 3])]), "toy"))
+    censored = Cells(a.rows.assign(censored=["False", "True"]), "toy")
+    assert censored.mean(0) == "> 2"
+    assert Cells(a.rows.assign(value=[1.0, float("nan")]), "toy").spread() == "1 of 2 diverged"
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda c: c(m=1), "no column 'm'"),
+        (lambda c: c(algorithm="c"), "no rows with algorithm = c"),
+        (lambda c: c(algorithm="a").mean(), "more than one setting"),
+        (lambda c: lead(c(algorithm="a", n=2), c(algorithm="b")), "two seeds that both have"),
+    ],
+)
+def test_a_selection_that_says_nothing_is_refused(ask: object, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        ask(toy())  # type: ignore[operator]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a Markdown viewer gives to the headings of a page."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in heads}
+
+
+def test_links_between_pages_resolve() -> None:
+    broken = []
+    for f in TEXTS:
+        text = f.read_text()
+        links = re.findall(r"\]\(([^)#\s:]*)(?:#([\w-]+))?\)", text) if f.suffix == ".md" else []
+        here = ROOT / "docs/papers" if f.is_relative_to(ROOT / TEMPLATES) else f.parent
+        if f == ROOT / TEMPLATES / "README.md":
+            here = ROOT
+        itself = here / f.name  # of a template the page that is made of it
+        targets = [((here / path).resolve() if path else itself, anchor) for path, anchor in links]
+        targets += [(ROOT / path, anchor) for path, anchor in re.findall(r"(docs/papers/\w+\.md)(?:#([\w-]+))?", text)]
+        for target, anchor in targets:
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                broken.append(f"{f.relative_to(ROOT)}: {target} {anchor}")
+    assert broken == []
+
+
+def test_coverage() -> None:
+    """The counts of figures and tables are those of the papers; what is declared is counted, not written down."""
+    assert {c.paper: c.printed for c in coverage()} == {
+        "fedacs": 15, "dynamic_init": 20, "fedagrac": 11, "fiarse": 15, "defedavg": 9,
+    }  # fmt: skip
+    declared = {a.id for a in artifacts()}
+    for c in coverage():
+        assert {f"{c.paper}/{name}" for name in c.declared} <= declared
+        assert c.made("reduced") <= len(c.declared)
+        numbers = {
+            int(f.stem.removeprefix("table"))
+            for f in (ROOT / f"reproduce/papers/{c.paper}/reported").glob("table*.csv")
+        }
+        assert max(numbers) <= COUNTS[c.paper][1]
+    assert total() == f"{sum(len(c.declared) for c in coverage())} of 70"
+    assert total() in coverage_table()

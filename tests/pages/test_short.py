@@ -1,0 +1,121 @@
+"""Papers in short: a sentence sees one scale, follows its claims' verdicts, and the answer is counted from verdicts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reproduce.errors import UserError
+from reproduce.pages import short
+from reproduce.pages.page import citing
+from reproduce.papers import PAPERS
+from reproduce.runs import plan
+from reproduce.verdicts.scoreboard import Verdict
+
+ROOT = Path(__file__).parents[2]
+
+
+def verdict(says: str, ground: str = "quadratics", name: str = "a") -> Verdict:
+    rests = ground if says != "not run" else ""
+    return Verdict(says, id=f"fedacs/{name}", artifact="fedacs/fig1", rests_on=rests)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ("holds holds", "holds"),
+        ("holds open", "in part"),
+        ("holds not_run", "in part"),
+        ("holds_where_run", "holds"),
+        ("seen", "holds"),
+        ("seen not_seen_on_the_stand-in", "in part"),
+        ("fails open", "fails"),
+        ("open not_run", "open"),
+        ("not_run", "open"),
+    ],
+)
+def test_the_answer_is_a_word(verdicts: str, said: str) -> None:
+    assert short.word([verdict(v.replace("_", " ")) for v in verdicts.split()]) == said
+
+
+def test_an_answer_counts_all_claims_of_the_paper(boards: dict[str, list[Verdict]]) -> None:
+    for paper in PAPERS:
+        mine = [v for v in boards["paper"] if v.paper == paper and v.rests_on == "the paper's data"]
+        fails = sum(v.verdict == "fails" for v in mine)
+        _, _, of_all = short.short(paper, "paper", boards["paper"]).answer.partition("All: ")
+        assert (f" {fails} fails" in of_all.partition("; ")[0]) == bool(fails)
+
+
+def test_a_verdict_that_moves_makes_its_sentence_an_error(boards: dict[str, list[Verdict]]) -> None:
+    for side, raw in short.register()["fedacs"]["reduced"].items():
+        for claim in raw["claims"][:1]:
+            other = "fails" if side != "fails" else "holds"
+            moved = [replace(v, verdict=other) if v.id == f"fedacs/{claim}" else v for v in boards["reduced"]]
+            with pytest.raises(UserError, match=rf"fedacs, reduced, \w+: .*{claim}.*say it anew"):
+                short.short("fedacs", "reduced", moved)
+
+
+def test_a_side_without_claims_fails_once_there_are_some(boards: dict[str, list[Verdict]]) -> None:
+    board = [replace(v, verdict="fails") if v.id.endswith("fig7-K-faster-iid") else v for v in boards["paper"]]
+    with pytest.raises(UserError, match="defedavg, paper, fails: defedavg-fig7-K-faster-iid: say it anew"):
+        short.short("defedavg", "paper", board)
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        ("{{ cells('paper/fedacs_fig7') }}", "results/reduced/cells/fedacs_paper/fedacs_fig7.csv is not there"),
+        ("{{ verdict('paper/fedacs/x') }}", "'verdict' is undefined"),
+        ("{{ cells('fig99') }}", "results/reduced/cells/fedacs_fig99.csv is not there"),
+    ],
+)
+def test_a_sentence_sees_its_own_scale_alone(
+    says: str, why: str, boards: dict[str, list[Verdict]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = short.register()
+    entry["fedacs"]["reduced"]["holds"]["says"] = says
+    monkeypatch.setattr(short, "register", lambda: entry)
+    with pytest.raises(UserError, match=why):
+        short.short("fedacs", "reduced", boards["reduced"])
+
+
+@pytest.mark.parametrize("text", ["- a", "fedacs: {}", "fedacs: {question: x}"])
+def test_a_file_that_is_not_as_it_should_be_is_a_line(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(short, "FILE", tmp_path / "short.yaml")
+    short.FILE.write_text(text)
+    with pytest.raises(UserError, match=r"short\.yaml: "):
+        short.register()
+
+
+def test_readme_has_the_answers(boards: dict[str, list[Verdict]]) -> None:
+    table = short.first_table(boards["paper"])
+    assert table in Path("README.md").read_text(encoding="utf-8")
+    cells = [row.split(" | ")[1].split("<br>") for row in table.splitlines()[2:]]
+    sides = [side for _, *three, _ in cells for side in three]
+    assert len(sides) == 3 * len(PAPERS)
+    assert all(re.search(r"\]\(((figures|tables)/.*)\)", last)[1] for *_, last in cells)
+    assert all(len(side.split()) <= 20 for side in sides), "a short sentence each, without its numbers"
+    assert not re.search(r"\d", re.sub(r"Table \d+", "", " ".join(sides)))
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "words"),
+    [
+        ("dynamic_init/table3", "paper", {"in part", "with care"}),  # until a replay confirms runs of older code
+        ("fedacs/fig7", "paper", {"yes", "with care"}),
+        ("fedagrac/fig2", "paper", {"with care"}),
+        ("fiarse/fig3", "reduced", {"no"}),
+        ("fedagrac/table3", "paper", {"yes"}),
+        ("fiarse/fig3", "paper", {""}),
+    ],
+)
+def test_numbers_are_cited_by_what_they_rest_on(name: str, scale: str, words: set[str]) -> None:
+    """Of the paper's own setting, all or in part; a definition; stand-in data; and what was not run."""
+    word, _, why = citing(plan.artifact(name), scale)
+    assert word in words
+    assert ("stand-in" in why) == (word == "no")

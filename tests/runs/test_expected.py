@@ -1,0 +1,136 @@
+"""The committed numbers of the smoke results: which jobs they are of, and what counts as another number."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import written
+
+from reproduce.__main__ import main
+from reproduce.errors import UserError
+from reproduce.runs import expected, plan
+from reproduce.runs.job import train_job
+
+ROOT = Path(__file__).parents[2]
+JOB = "fedagrac/table1-lr"
+
+
+def test_there_is_a_number_for_each_metric_of_each_declared_experiment() -> None:
+    """If this fails, toys have changed: `make smoke`, then `reproduce verify --scale smoke --update`."""
+    numbers = expected.read("smoke")
+    counts = {f"{job.paper}/{job.name}": len(job.experiments) for job in plan.jobs("smoke")}
+    assert {job: {*map(len, metrics.values())} for job, metrics in numbers.items()} == {
+        j: {n} for j, n in counts.items()
+    }
+    assert all(metrics and any(None not in values for values in metrics.values()) for metrics in numbers.values())
+
+
+def kinds(value: object) -> Iterator[str]:
+    """The records that are in a record, and their words and flags."""
+    if dataclasses.is_dataclass(value):
+        yield type(value).__name__
+        for f in dataclasses.fields(value):
+            inner = getattr(value, f.name)
+            yield from [f"{type(value).__name__}.{f.name} = {inner}"] if isinstance(inner, str | bool) else kinds(inner)
+    elif isinstance(value, tuple):
+        yield from itertools.chain.from_iterable(map(kinds, value))
+
+
+def test_every_kind_of_algorithm_clock_and_system_has_a_number() -> None:
+    """Nothing of them that a larger scale declares, no option either, goes without a run that is compared."""
+    found = {
+        scale: {
+            kind
+            for job in plan.jobs(scale)
+            for e in job.experiments
+            for kind in itertools.chain(kinds(e.algorithm), kinds(e.clock), kinds(e.system))
+        }
+        for scale in ("smoke", "reduced", "paper")
+    }
+    assert len(found["smoke"]) > 100
+    assert not (found["reduced"] | found["paper"]) - found["smoke"]
+
+
+OLD: expected.Numbers = {"p/j": {"loss": [1.0] * 15, "time": [200.0] * 5}, "p/k": {"loss": [2.0, 0.001]}}
+
+
+def changed(job: str, metric: str, values: dict[int, float | None]) -> list[str]:
+    new = copy.deepcopy(OLD)
+    for i, value in values.items():
+        new[job][metric][i] = value
+    return expected.differences(OLD, new)
+
+
+def test_what_deviates() -> None:
+    assert expected.differences(OLD, OLD) == []
+    assert changed("p/j", "loss", dict.fromkeys(range(15), 1.0099)) == [], "rounding"
+    assert changed("p/j", "time", {0: 201.0}) == [], "relative to its size"
+    assert changed("p/j", "loss", {0: 1.09, 1: 0.92}) == [], "a tenth of the job's numbers, where ties flip"
+    assert len(changed("p/j", "loss", {0: 1.02, 1: 1.02, 2: 1.02})) == 3
+    assert changed("p/j", "loss", {3: 1.11}) == ["p/j, experiment 4, loss: 1.11, expected 1.0"]
+    assert len(changed("p/j", "loss", {3: 1.11, 4: 1.02})) == 2, "one is far"
+    assert changed("p/j", "time", {0: None}) == ["p/j, experiment 1, time: None, expected 200.0"]
+    assert changed("p/k", "loss", {0: 2.03}) == ["p/k, experiment 1, loss: 2.03, expected 2.0"], "none may, of two"
+    assert changed("p/k", "loss", {1: 0.002}) == [], "small beside the others"
+    assert expected.differences(OLD, {"p/j": OLD["p/j"]}) == ["p/k, loss: of 0 experiments, expected 2"]
+    assert expected.differences({"p/j": OLD["p/j"]}, OLD) == ["p/k, loss: of 2 experiments, expected 0"]
+
+
+@pytest.fixture
+def one_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the results of one smoke job, which is all there is."""
+    job = plan.job("smoke", *JOB.split("/"))
+    numbers = expected.read("smoke")[JOB]
+    monkeypatch.setattr(plan, "jobs", lambda scale: (job,))
+    monkeypatch.chdir(tmp_path)
+    train_job(job.panel, job.experiments, job.scale, job.paper, job.name, "test", Path(job.output))
+    expected.write("smoke", {JOB: numbers})
+    return tmp_path / job.output
+
+
+def test_the_results_of_today_are_as_committed(one_job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--scale", "smoke", "--expected"]) == 0
+    assert "numbers of 1 jobs are as expected" in capsys.readouterr().out
+    before = expected.file("smoke").read_text()
+    assert main(["verify", "--scale", "smoke", "--update"]) == 0
+    assert expected.differences(expected.read("smoke"), expected.found("smoke")) == []
+    assert set(before) == set(expected.file("smoke").read_text()), "the same form"
+
+
+def test_seeds_that_are_no_longer_declared_do_not_count(one_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file keeps the seeds of a larger declaration; a new clone has none of them."""
+    whole, (job,) = expected.found("smoke"), plan.jobs("smoke")
+    fewer = dataclasses.replace(job, panel=dataclasses.replace(job.panel, seeds=job.panel.seeds[:1]))
+    monkeypatch.setattr(plan, "jobs", lambda scale: (fewer,))
+    kept = expected.found("smoke")
+    assert kept != whole
+    written.edit(one_job, lambda run: run if run.seed in fewer.panel.seeds else None)
+    assert expected.found("smoke") == kept
+
+
+def test_other_results_end_in_a_line_that_says_what_to_do(one_job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = expected.read("smoke")
+    numbers[JOB]["accuracy"][1] = 0.5 * (numbers[JOB]["accuracy"][1] or 0)
+    expected.write("smoke", numbers)
+    assert main(["verify", "--scale", "smoke", "--expected"]) == 2
+    out, err = capsys.readouterr()
+    assert out.startswith(f"{JOB}, experiment 2, accuracy: ")
+    assert "error: 1 of " in err
+    assert "`reproduce verify --scale smoke --update`" in err
+
+
+def test_results_or_numbers_that_are_not_there(one_job: Path) -> None:
+    expected.file("smoke").unlink()
+    with pytest.raises(UserError, match=r"results/smoke.json: .* --update` writes it"):
+        expected.read("smoke")
+    written.edit(one_job, lambda run: run if run.seed else None)
+    found = expected.found("smoke")
+    one_job.unlink()
+    with pytest.raises(UserError, match=r"table1-lr.parquet: .*`snakemake smoke` makes it"):
+        expected.found("smoke")
+    assert found[JOB]
