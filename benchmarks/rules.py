@@ -67,7 +67,7 @@ def looked(kind: str, numbers: tuple[int, ...], halved: bool, n: int, quantity: 
         levels = [level_at(look) if halved else LEVEL for look, _ in enumerate(numbers, 1)]
         units = (Unit([(v - middle, v - middle) for v in leads[:k]], ABOVE, quantity=quantity) for k in numbers)
         tried = (unit.at(level) for unit, level in zip(units, levels, strict=True))
-        called += any(judged.says != "open" for judged in tried)
+        called += any(judged.says != "inconclusive" for judged in tried)
     return called / n
 
 

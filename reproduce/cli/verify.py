@@ -1,9 +1,8 @@
 """Check the papers' claims against the cells of a scale, and print the scoreboard.
 
-First how many claims of each paper have which verdict, then a line for each claim, failing ones first; those that
-were not run, or are not asked at this scale, are counted, and listed with `--only "not run"`. Checks, which are true or
-false whatever is trained, come after them. A paper, an artifact or `--only` select claims, and print the numbers behind
-their verdicts.
+First comes a table of verdicts by papers, then a line for each claim, refuted ones first. Claims that were not run, or
+are out of scope at this scale, are counted; `--only "not run"` lists them. Checks, which are true or false whatever is
+trained, come last. A paper, a table or figure, or `--only` select claims and print the numbers behind the verdicts.
 
 With `--expected` nothing is judged: the results are compared with committed numbers, as `make smoke` does, so that a
 kernel or an algorithm that computes something else than when they were written ends it.
@@ -27,8 +26,9 @@ if TYPE_CHECKING:
 NAME = "verify"
 SHOWN = 20
 COLOURS: Mapping[str, str] = {
-    "fails": "red", "not seen on the stand-in": "red", "depends": "magenta", "open": "yellow",
-    "holds where run": "green", "holds": "green", "seen where run": "green", "seen": "green", "not run": "grey",
+    "refuted": "red", "not supported on substitute data": "red", "depends on an unstated choice": "magenta",
+    "inconclusive": "yellow", "supported where run": "green", "supported": "green",
+    "supported where run on substitute data": "green", "supported on substitute data": "green", "not run": "grey",
 }  # fmt: skip
 """Verdicts in the order in which they are printed."""
 
@@ -130,7 +130,7 @@ def listed_checks(board: Iterable[Verdict]) -> list[str]:
 
     if not (mine := checks(board)):
         return []
-    lines = [f"{v.verdict}: {v.id}" + f" ({v.note})" * bool(v.note and v.verdict != "holds") for v in mine]
+    lines = [f"{v.verdict}: {v.id}" + f" ({v.note})" * bool(v.note and v.verdict != "supported") for v in mine]
     return [paint(checked(mine), "bold"), *(fill(line, "  ") for line in sorted(lines)), ""]
 
 
@@ -145,12 +145,12 @@ def short(v: Verdict) -> str:
 
 def entry(v: Verdict) -> list[str]:
     """One claim in full: its name, what it rests on and says, the deciding number beside what is required, reasons."""
-    from reproduce.verdicts import words
+    from reproduce.verdicts import wording
 
-    lines = [f"  {paint(v.id, 'bold')} ({'; '.join(filter(None, [v.rests_on, words.basis(v)]))})"]
+    lines = [f"  {paint(v.id, 'bold')} ({'; '.join(filter(None, [v.rests_on, wording.basis(v)]))})"]
     texts = [f'"{v.statement}"']
     if v.measured:
-        texts.append(f"{words.deciding(v.measured, v.names)}; required: {words.demanded(v.measured, v.ours)}")
-    texts.append(words.named(v.reason, v.names))
-    texts += ["; ".join(words.beside_print(v)), words.named(v.note, v.names)]
+        texts.append(f"{wording.deciding(v.measured, v.names)}; required: {wording.demanded(v.measured, v.ours)}")
+    texts.append(wording.named(v.reason, v.names))
+    texts += ["; ".join(wording.beside_print(v)), wording.named(v.note, v.names)]
     return lines + [fill(text, "    ") for text in texts if text]

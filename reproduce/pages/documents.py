@@ -24,10 +24,10 @@ from reproduce.pages.short import SIDES, about, first_table, short
 from reproduce.papers import PAPERS, coverage_table
 from reproduce.runs import plan
 from reproduce.text import markdown
-from reproduce.verdicts import words
-from reproduce.verdicts.scope import EMPIRICAL, GENUINE, STAND_IN
+from reproduce.verdicts import wording
+from reproduce.verdicts.scope import EMPIRICAL, GENUINE, SUBSTITUTE
 from reproduce.verdicts.scoreboard import by_ground, claims, counts, scoreboard
-from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
+from reproduce.verdicts.verdict import JUDGED, ON_SUBSTITUTE
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
@@ -123,18 +123,22 @@ def _part(scale: str, artifact: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def told(v: Verdict) -> str:
-    """A verdict, and under it settings×seeds and what else to know of it: "64×3–10, look 2, one split"."""
+    """A verdict, and under it settings×seeds and what else to know of it: "64×3–10, interim analysis 2, one split"."""
     if v.verdict not in JUDGED:
         return v.verdict
     seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
-    odd = [f"look {v.look}"] * (v.look > 1) + ["one split"] * v.one_split + ["median"] * (v.quantity == "median")
+    odd = (
+        [f"interim analysis {v.look}"] * (v.look > 1)
+        + ["one split"] * v.one_split
+        + ["median"] * (v.quantity == "median")
+    )
     rests = [v.rests_on] * (v.rests_on not in EMPIRICAL)
-    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *odd, *rests, *words.beside_print(v)])
+    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *odd, *rests, *wording.beside_print(v)])
 
 
 def _numbers(v: Verdict) -> list[str]:
     """The deciding number of the print and ours."""
-    return [words.deciding(v.printed, v.names) or "–", words.ours(v) or "–"]
+    return [wording.deciding(v.printed, v.names) or "–", wording.ours(v) or "–"]
 
 
 def _readme(results: str, boards: Boards) -> str:
@@ -164,8 +168,8 @@ def with_blocks(file: Path, blocks: Mapping[str, str]) -> str:
 
 
 def claims_table(boards: Boards) -> str:
-    """Markdown: how many claims of each paper are judged on its data, and of all on what else, by their verdicts."""
-    board, words = boards["paper"], [word for word in JUDGED if word not in ON_STAND_IN.values()]
+    """Markdown: how many claims of each paper are evaluated on its data, and of all on what else, by their verdicts."""
+    board, words = boards["paper"], [word for word in JUDGED if word not in ON_SUBSTITUTE.values()]
     papers = [(about(paper).name, [v for v in board if v.paper == paper]) for paper in PAPERS]
     parts: list[tuple[str, Any, Counter[str]]] = [
         (name, len(claims(mine)), counts(v for v in mine if v.rests_on == GENUINE)) for name, mine in papers
@@ -173,23 +177,23 @@ def claims_table(boards: Boards) -> str:
     parts += [(f"all, on {ground}", "", found) for ground, found in by_ground(board) if found]
     parts += [("all", counts(board).total(), counts(board))]
     lines = [[name, claimed, sum(c[w] for w in words), *(c[w] for w in words)] for name, claimed, c in parts]
-    table = markdown(("paper", "claims", "judged", *words), lines, ":" + "-" * (2 + len(words)))
+    table = markdown(("paper", "claims", "evaluated", *words), lines, ":" + "-" * (2 + len(words)))
     left = counts(board)["not run"]
-    return f"{table}\n\nThe lines of papers count what is judged on their data; {left} claims are not run."
+    return f"{table}\n\nA paper's line counts the claims that are evaluated on its own data. {left} claims are not run."
 
 
 def both_scales(boards: Boards) -> str:
     """Markdown: the verdicts at reduced scale of the claims that are judged on the paper's data, by those there."""
     rows = zip(boards["paper"], boards["reduced"], strict=True)
-    both = Counter((p.verdict, r.verdict) for p, r in rows if p.rests_on == GENUINE and r.rests_on == STAND_IN)
+    both = Counter((p.verdict, r.verdict) for p, r in rows if p.rests_on == GENUINE and r.rests_on == SUBSTITUTE)
     above, beside = ([w for w in JUDGED if any(w == pair[k] for pair in both)] for k in (0, 1))
     lines = [(r, *(str(both[p, r]) for p in above), str(sum(both[p, r] for p in above))) for r in beside]
     table = markdown(
-        ("on the stand-in", *(f"{p} on the data" for p in above), "all"), lines, ":" + "-" * (len(above) + 1)
+        ("on substitute data", *(f"{p} on the paper's data" for p in above), "all"), lines, ":" + "-" * (len(above) + 1)
     )
     told = []
-    for r in ON_STAND_IN.values():
-        agree, other = (sum(both[p, r] for p in SIDES[side]) for side in ("holds", "fails"))
-        agree, other = (other, agree) if r in SIDES["fails"] else (agree, other)
+    for r in ON_SUBSTITUTE.values():
+        agree, other = (sum(both[p, r] for p in SIDES[side]) for side in ("supported", "refuted"))
+        agree, other = (other, agree) if r in SIDES["refuted"] else (agree, other)
         told += [f"*{r}* was right {agree} of {agree + other} times"] if agree + other else []
-    return f"Of {both.total()} claims judged at both scales, where both decide: {', '.join(told)}.\n\n{table}"
+    return f"{both.total()} claims are evaluated at both scales. Where both decide, {', '.join(told)}.\n\n{table}"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from markdown_it import MarkdownIt
 
-from reproduce.verdicts import words
+from reproduce.verdicts import wording
 from reproduce.verdicts.verdict import Measured
 
 PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -51,9 +51,9 @@ def forest(m: Measured, printed: Measured | None = None) -> str:
     parts.append(f'<circle class="ours" cx="{x(m.value):.1f}" cy="{MIDDLE}" r="3.5"/>')
     for end in _ends(m)[:2]:
         anchor = "start" if x(end) < 40 else "end" if x(end) > WIDTH - 40 else "middle"
-        parts.append(f'<text x="{x(end):.1f}" y="41" text-anchor="{anchor}">{html.escape(words.number(end))}</text>')
-    said = f"Ours: {words.measured(m)}; required: {words.required(m)}"
-    said += f"; paper: {words.amount(theirs.value, theirs.unit, theirs.what)}" if theirs else ""
+        parts.append(f'<text x="{x(end):.1f}" y="41" text-anchor="{anchor}">{html.escape(wording.number(end))}</text>')
+    said = f"Ours: {wording.measured(m)}; required: {wording.required(m)}"
+    said += f"; paper: {wording.amount(theirs.value, theirs.unit, theirs.what)}" if theirs else ""
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
 
 

@@ -15,7 +15,7 @@ from reproduce.report.figures import style
 from reproduce.report.looks import DARK, SMALL, TEXT
 from reproduce.runs import plan
 from reproduce.verdicts.scope import CHECK
-from reproduce.verdicts.verdict import VERDICTS
+from reproduce.verdicts.verdict import DEPENDS, INCONCLUSIVE, NOT_RUN, PARTLY, REFUTED, SUPPORTED, VERDICTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
 SVG, PNG = Path("figures/paper/overview.svg"), Path("figures/paper/overview.png")
-NAMES = {"holds": "supported", "holds where run": "supported where run", "depends": "depends on an unstated choice",
-         "open": "inconclusive", "fails": "refuted", "not run": "not run"}  # fmt: skip
 FILLS: Mapping[str, tuple[str, str]] = {
-    "holds": ("#00441b", ""), "holds where run": ("#5aae61", "////"), "depends": ("#fdd870", "...."),
-    "open": ("#d0d0d0", ""), "fails": ("#b2182b", "xxxx"), "not run": ("#ffffff", ""),
+    SUPPORTED: ("#00441b", ""), PARTLY: ("#5aae61", "////"), DEPENDS: ("#fdd870", "...."),
+    INCONCLUSIVE: ("#d0d0d0", ""), REFUTED: ("#b2182b", "xxxx"), NOT_RUN: ("#ffffff", ""),
 }  # fmt: skip
 """Verdict -> colour and hatching; the lightness of the colours differs as well."""
 ACROSS = 10
@@ -57,7 +55,7 @@ def tiles(board: Sequence[Verdict], results: Path = Path("results")) -> dict[str
         for name in covered.declared:
             artifact = f"{covered.paper}/{name}"
             mine = [v.verdict for v in board if v.artifact == artifact and v.rests_on != CHECK]
-            words = sorted((v if v in known else "not run" for v in mine), key=known.index)
+            words = sorted((v if v in known else NOT_RUN for v in mine), key=known.index)
             jobs = plan.artifact_jobs("paper", artifact)
             there = [(results.parent / job.output).is_file() for job in jobs]
             cells = (results / "paper/cells" / f"{covered.paper}_{name}.csv").is_file()
@@ -70,7 +68,7 @@ def alt(found: Mapping[str, Sequence[Tile]]) -> str:
     """The counts in words, for who does not see the picture."""
     every = [t for mine in found.values() for t in mine]
     counts = Counter(v for t in every for v in t.verdicts)
-    said = ", ".join(f"{counts[v]} {NAMES[v]}" for v in NAMES if counts[v])
+    said = ", ".join(f"{counts[v]} {v}" for v in FILLS if counts[v])
     whole, part = sum(t.whole for t in every), sum(t.part and not t.whole for t in every)
     return (
         f"{len(every)} figures and tables of five papers: {whole} with numbers at paper scale, {part} in part. "
@@ -132,7 +130,7 @@ def _segment(verdict: str, x: float, y: float, width: float, height: float) -> A
         width,
         height,
         facecolor=color,
-        edgecolor="white" if verdict == "holds" else "#303030",
+        edgecolor="white" if verdict == SUPPORTED else "#303030",
         hatch=hatch,
         linewidth=0.4,
     )
@@ -141,9 +139,9 @@ def _segment(verdict: str, x: float, y: float, width: float, height: float) -> A
 def _legend(ax: Axes, found: Mapping[str, Sequence[Tile]], top: float) -> None:
     counts = Counter(v for mine in found.values() for t in mine for v in t.verdicts)
     x = 0.05
-    for verdict, name in NAMES.items():
+    for verdict in FILLS:
         ax.add_patch(_segment(verdict, x, top + 0.15, 0.16, 0.36))
-        said = f"{counts[verdict]} {name}"
+        said = f"{counts[verdict]} {verdict}"
         ax.text(x + 0.21, top + 0.45, said, fontsize=SMALL)
         x += 0.42 + 0.072 * len(said)
     ax.text(

@@ -27,10 +27,10 @@ from reproduce.report.histories import one_split
 from reproduce.runs import due, plan, results
 from reproduce.text import counted, duration
 from reproduce.text import short as short_number
-from reproduce.verdicts import words
-from reproduce.verdicts.scope import CHECK, GROUNDS, STAND_IN, ground
+from reproduce.verdicts import wording
+from reproduce.verdicts.scope import CHECK, GROUNDS, SUBSTITUTE, ground
 from reproduce.verdicts.scoreboard import Verdict, by_ground, counts, headline
-from reproduce.verdicts.verdict import ON_STAND_IN, SIGNS, VERDICTS
+from reproduce.verdicts.verdict import ON_SUBSTITUTE, SIGNS, VERDICTS
 
 KINDS = {
     **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption and notes", ".tex": "LaTeX", ".csv": "CSV"},
@@ -39,7 +39,7 @@ KINDS = {
 CITED = {
     "yes": "", "in part": "what is there; some is missing",
     "with care": "few seeds, one split, two rounds, or older code that no replay confirmed",
-    "no": "stand-in data",
+    "no": "substitute data",
 }  # fmt: skip
 """May numbers be cited? -> why not all of them, in short."""
 FEW = 3
@@ -149,7 +149,7 @@ def page(
     shown, folder = contents(scale, verdicts, **more), FileSystemLoader(Path(__file__).parent)
     total = counts(verdicts)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    like = {seen: word for word, seen in ON_STAND_IN.items()}
+    like = {other: word for word, other in ON_SUBSTITUTE.items()}
     environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why, "forest": forest}
     environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
     return environment.get_template("page.html").render(
@@ -182,17 +182,17 @@ def key(v: Verdict) -> str:
 def numbers(v: Verdict) -> dict[str, str]:
     """Ours, what is required, the paper's number."""
     m = v.measured
-    found = {"ours": words.ours(v), "required": words.demanded(m, v.ours)} if m else {}
-    return {**found, "paper": words.deciding(v.printed, v.names)} if v.printed else found
+    found = {"ours": wording.ours(v), "required": wording.demanded(m, v.ours)} if m else {}
+    return {**found, "paper": wording.deciding(v.printed, v.names)} if v.printed else found
 
 
 def why(v: Verdict) -> list[str]:
     """The reason, what it is beside the print, a note."""
     reason = v.reason
-    if v.measured and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
+    if v.measured and not re.match(r"unstated choice|under |\d+ parts", reason):  # the number is shown by itself
         reason = reason.rpartition("; ")[0]
-    evidence = words.named("; ".join(filter(None, [words.basis(v), reason])), v.names)
-    return [s for s in (evidence, "; ".join(words.beside_print(v)), words.named(v.note, v.names)) if s]
+    evidence = wording.named("; ".join(filter(None, [wording.basis(v), reason])), v.names)
+    return [s for s in (evidence, "; ".join(wording.beside_print(v)), wording.named(v.note, v.names)) if s]
 
 
 def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
@@ -234,7 +234,7 @@ def citing(artifact: Artifact, scale: str) -> tuple[str, str, str]:
     why += filter(None, [results.said(there)])
     doubtful = fewest < FEW or bool(odd) or any(run.state in ("older", "differs") for run in there)
     partly = len(seeds) < len(wanted)
-    return [*CITED][3 if STAND_IN in grounds else 2 if doubtful else int(partly)], said, "; ".join(why)
+    return [*CITED][3 if SUBSTITUTE in grounds else 2 if doubtful else int(partly)], said, "; ".join(why)
 
 
 def _several(values: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Each paper in short at a scale: what holds, what fails, what is open, and the answer to its question.
+"""Each paper in short at a scale: what is supported, refuted or inconclusive, and the answer to its question.
 
 `short.yaml` beside this file has the sentences and, for each, the claims that it is about. A sentence sees the
 cells of its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error.
@@ -23,15 +23,15 @@ from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts.scoreboard import by_ground, said
 from reproduce.verdicts.scoreboard import claims as claims_of
-from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
+from reproduce.verdicts.verdict import DEPENDS, INCONCLUSIVE, JUDGED, NOT_RUN, ON_SUBSTITUTE, REFUTED, SUPPORTED
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
 FILE = Path(__file__).with_name("short.yaml")
-SIDES = {"holds": JUDGED[:4], "fails": JUDGED[4:6], "open": ("depends", "open", "not run")}
+SIDES = {SUPPORTED: JUDGED[:4], REFUTED: JUDGED[4:6], INCONCLUSIVE: (DEPENDS, INCONCLUSIVE, NOT_RUN)}
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
-REDUCED = {"holds": "seen", "fails": ON_STAND_IN["fails"], "in part": "seen in part"}
+REDUCED = {**ON_SUBSTITUTE, "in part": "in part on substitute data"}
 """What is said of a side at reduced scale."""
 
 
@@ -120,13 +120,13 @@ def _sentence(paper: str, scale: str, side: str, says: str) -> str:
 
 
 def word(claims: Sequence[Verdict]) -> str:
-    """Of the claims that answer a question: holds, if all do; in part, if some do; else fails, if one does; or open."""
+    """Of the claims that answer a question: supported, if all are; in part, if some are; else refuted, if one is."""
     sides = {side for side, verdicts in SIDES.items() for v in claims if v.verdict in verdicts}
-    return "in part" if "holds" in sides and len(sides) > 1 else min(sides, key=[*SIDES].index, default="open")
+    return "in part" if SUPPORTED in sides and len(sides) > 1 else min(sides, key=[*SIDES].index, default=INCONCLUSIVE)
 
 
 def _why(verdicts: Sequence[Verdict]) -> str:
-    """ "on quadratics 4 holds; 2 not run"."""
+    """ "on quadratics 4 supported; 2 not run"."""
     found = [f"on {ground} {said(counts)}" for ground, counts in by_ground(verdicts) if counts]
     left = sum(v.verdict not in JUDGED for v in claims_of(verdicts))
     return "; ".join([*found, *([f"{left} not run"] if left else [])])

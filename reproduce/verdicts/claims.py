@@ -158,8 +158,8 @@ class Claim:
 
     where: in the paper. checks: the check at each scale at which the claim is asked, and on the paper's `printed`
     numbers. unasked: why it is not asked at another. ours: scale -> has the check a number that the statement does
-    not give? construction: it holds or fails whatever is trained, so that it is no claim but a check of this package.
-    about: a choice that the paper leaves open; readings: scale -> name of an answer -> the check under it. looks: scale
+    not give? construction: it is true or false whatever is trained, so that it is no claim but a check of this package.
+    about: an unstated choice; readings: scale -> name of an answer -> the check under it. looks: scale
     -> with how many numbers of seeds it was judged until it was decided, or until today, if with more than one.
     """
 
@@ -355,7 +355,7 @@ CLAIM = record(
     unasked=record(**{scale: TEXT for scale in ASKED}),
     looks=record(**{scale: {"type": "integer", "minimum": 2} for scale in ASKED}),
     ours=several({"enum": [*NUMBERS]}),
-    printed={"enum": ["holds", "fails", "na"]},
+    printed={"enum": ["supported", "refuted", "na"]},
     rests_on={"const": "construction"},
     readings=record(("about", "under"), about=TEXT, under={"additionalProperties": READING, "minProperties": 2}),
 ) | {"$defs": {"change": CHECK}}

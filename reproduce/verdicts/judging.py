@@ -3,7 +3,7 @@
 An observation is an interval [low, high] of one number per seed: a plain value has low = high, a censored one has an
 end at infinity, and a diverged run is infinitely bad. A region is where the number must lie if the claim is true. The
 interval of the quantity that the claim is about (`QUANTITIES`) decides: inside the region (for), outside (against), or
-neither (open). Which quantity that is follows from the check, never from what the runs show.
+neither (inconclusive). Which quantity that is follows from the check, never from what the runs show.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ of which a statement is true (Clopper and Pearson), each by itself, or the one n
 
 def level_at(look: int) -> float:
     """The level of an interval at the k-th look, which is the k-th number of seeds with which a claim is judged because
-    it was open with fewer. Each look may err half as often as the one before: all together less than twice as often as
-    the first, however often seeds are added."""
+    it was inconclusive with fewer. Each look may err half as often as the one before: all together less than
+    twice as often as the first, however often seeds are added."""
     return 1 - (1 - LEVEL) / 2 ** (look - 1)
 
 
@@ -77,8 +77,9 @@ class Region:
 class Judgement:
     """What the seeds say about one setting.
 
-    `says` is `for`, `against` or `open`. `value` is the mean (or median) over seeds of the number itself, `low` and
-    `high` its interval (None: unknown, too few seeds). `n` counts seeds; 0 means that the number needs none.
+    `says` is `for`, `against` or `inconclusive`. `value` is the mean (or median) over seeds of the number
+    itself, `low` and `high` its interval (None: unknown, too few seeds). `n` counts seeds; 0 means that the
+    number needs none.
     """
 
     says: str
@@ -161,12 +162,12 @@ class Unit:
         if not self.random:
             return _seed_by_seed(seeds, region, n)
         if n == 1:
-            return Judgement("open", _centre(*seeds[0]), None, None, n, "one seed")
+            return Judgement("inconclusive", _centre(*seeds[0]), None, None, n, "one seed")
         value, (low, high), why = self._interval(level)
         if self.within != NO_INFORMATION:
             low, high, why = max(low, self.within[0]), min(high, self.within[1]), ""
         if (low, high) == NO_INFORMATION:
-            return Judgement("open", value, None, None, n, why or f"no interval of {n} seeds")
+            return Judgement("inconclusive", value, None, None, n, why or f"no interval of {n} seeds")
         return Judgement(side(region, low, high), value, low, high, n, why)
 
     def _interval(self, level: float) -> tuple[float, Observation, str]:
@@ -191,14 +192,14 @@ class Unit:
 
 
 def side(region: Region, low: float, high: float) -> str:
-    return "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
+    return "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "inconclusive"
 
 
 def _seed_by_seed(seeds: Sequence[Observation], region: Region, n: int) -> Judgement:
     """Two bounds (both runs censored) say nothing about an identity: such seeds are left out if others speak."""
     seeds = [s for s in seeds if s != NO_INFORMATION] or seeds
     low, high = min(seeds, key=lambda s: region.slack_range(*s))
-    says = "for" if all(region.contains(*s) for s in seeds) else "open"
+    says = "for" if all(region.contains(*s) for s in seeds) else "inconclusive"
     if any(region.excludes(*s) for s in seeds):
         says = "against"
     return Judgement(says, _centre(low, high), low, high, n)

@@ -21,13 +21,13 @@ configuration, counting, copies, our own model of time. It is no claim, but a ch
 GROUNDS = (
     "closed form or simulation",
     "quadratics",
-    "stand-in data",
+    "substitute data",
     "the paper's data",
 )
-"""What the verdict on a claim can rest on, the least first. Stand-in: other data, another network or fewer steps than
+"""What the verdict on a claim can rest on, the least first. Substitute: other data, another network or fewer steps than
 the paper's. The last two are what training shows."""
-_, QUADRATICS, STAND_IN, GENUINE = GROUNDS
-EMPIRICAL = STAND_IN, GENUINE
+_, QUADRATICS, SUBSTITUTE, GENUINE = GROUNDS
+EMPIRICAL = SUBSTITUTE, GENUINE
 
 
 def declared(panels: Iterable[Panel]) -> pd.DataFrame:
@@ -92,7 +92,7 @@ def ground(panel: Panel, problem: Any) -> str:
     """What a run of a panel rests on, one of the last three of `GROUNDS`."""
     if isinstance(problem, Quadratic):
         return QUADRATICS
-    return GENUINE if problem.requires and not panel.substitute else STAND_IN
+    return GENUINE if problem.requires and not panel.substitute else SUBSTITUTE
 
 
 def _tuples(frame: pd.DataFrame, columns: list[str]) -> dict[tuple[str, ...], None]:

@@ -27,10 +27,13 @@ from reproduce.verdicts.claims import PRINTED, Check, Claim, ClaimsFile, claims_
 from reproduce.verdicts.judging import Unit
 from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.readings import Held, Rows
-from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS, STAND_IN
+from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS, SUBSTITUTE
 from reproduce.verdicts.verdict import (
     JUDGED,
-    ON_STAND_IN,
+    NOT_RUN,
+    ON_SUBSTITUTE,
+    PARTLY,
+    REFUTED,
     SUPPORTED,
     VERDICTS,
     Measured,
@@ -56,10 +59,10 @@ class Verdict(Outcome):
     number that is not the statement's. unasked: it is not asked at this scale, for the reason given.
     source: what of the paper it was read off, see `Claim`.
     size: what our numbers are of the printed ones in the same settings, the least and the most of its parts; of ratios
-    that of their logarithms. windows: see `Shelf.windows`. paper_numbers: whether the claim holds on the paper's own
-    printed numbers: holds, fails, or na (nothing printed that the check could read). printed: the deciding one of these
-    numbers, as `measured` is that of our runs. look: see `judging.level_at`. one_split: some of the runs behind it have
-    one split of the data for all seeds.
+    that of their logarithms. windows: see `Shelf.windows`. paper_numbers: what the paper's own printed numbers say
+    of the claim: supported, refuted, or na (nothing printed that the check could read). printed: the deciding one of
+    these numbers, as `measured` is that of our runs. look: see `judging.level_at`. one_split: some of the runs behind
+    it have one split of the data for all seeds.
     """
 
     id: str
@@ -121,25 +124,25 @@ def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
 
 
 def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("results")) -> list[str]:
-    """What the scoreboard says, coverage first; only what rests on training is counted, on stand-ins separately."""
+    """What the scoreboard says, coverage first; only what rests on training is counted, on substitutes separately."""
     told, run = counts(verdicts), sum(c.made(scale, results) for c in papers.coverage())
     lines = [
         f"{papers.total()} of the papers' tables and figures are part of this package; "
         f"{run} have numbers at this scale.",
-        f"{sum(told[word] for word in JUDGED)} of {told.total()} claims are judged.",
+        f"{sum(told[word] for word in JUDGED)} of {told.total()} claims are evaluated.",
     ]
     lines += [f"On {ground}: {said(c)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
     return [*lines, *([f"{checked(verdicts)}."] if checks(verdicts) else [])]
 
 
 def checked(verdicts: Iterable[Verdict]) -> str:
-    """ "18 checks, true or false whatever is trained: 16 holds, 1 fails, 1 not run"."""
+    """ "18 checks, true or false whatever is trained: 16 supported, 1 refuted, 1 not run"."""
     found = Counter(v.verdict for v in checks(verdicts))
     return f"{found.total()} checks, true or false whatever is trained: {said(found) or 'none'}"
 
 
 def said(found: Counter[str]) -> str:
-    """ "5 holds, 2 fails"."""
+    """ "5 supported, 2 refuted"."""
     return ", ".join(f"{found[word]} {word}" for word in VERDICTS if found[word])
 
 
@@ -221,7 +224,7 @@ class Shelf:
         """The outcome at a scale or on the printed numbers, under all readings that the claim has, and at paper scale
         under those that the printed numbers need, too."""
         if scale not in claim.checks:
-            return Outcome("not run", reason=claim.unasked.get(scale, f"not asked at {scale} scale"))
+            return Outcome(NOT_RUN, reason=claim.unasked.get(scale, f"out of scope at {scale} scale"))
         found = {name: self._judge(claim, check, scale) for name, check in claim.under(scale).items()}
         declared = under_readings(claim.about, found)
         there = [h for h in self.readings if claim.id.split("/")[1] in h.of["claims"]] if scale == "paper" else []
@@ -230,7 +233,7 @@ class Shelf:
     def _judge(self, claim: Claim, check: Check, scale: str, under: Sequence[Held] = ()) -> Outcome:
         cells, reason = self.cells(claim, check, scale == PRINTED, under)
         if cells is None:
-            return Outcome("not run", reason=reason)
+            return Outcome(NOT_RUN, reason=reason)
         return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1))
 
     def size(self, claim: Claim, scale: str, ours: Outcome) -> tuple[float, float] | None:
@@ -251,8 +254,8 @@ class Shelf:
         return [frame for frame in (*wanted, of_paper) if frame is not None and len(frame)]
 
     def windows(self, claim: Claim, now: str) -> str:
-        """What it would be by other numbers of last evaluations, by `WINDOWS`: "holds for 5, 10; open for 1, 8"; "" if
-        all say the same, or if the verdict is no longer that beside which they were found."""
+        """The verdicts by other numbers of last evaluations, of `WINDOWS`: "supported for 5, 10; inconclusive for 1,
+        8"; "" if all say the same, or if the verdict is no longer that beside which they were found."""
         found = self._windows.get(claim.id, {})
         if found.get("declared") != now or len(set(found.values())) < 2:
             return ""
@@ -282,22 +285,22 @@ def artifacts_read(claim: Claim, check: Check) -> list[Artifact]:
 
 def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
     outcome, printed, rests_on, once = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED), "", False
-    for_it = outcome.verdict in ("holds", SUPPORTED) and not claim.construction
+    for_it = outcome.verdict in (SUPPORTED, PARTLY) and not claim.construction
     size = shelf.size(claim, scale, outcome) if for_it else None
     if claim.construction:
         rests_on = CHECK
-    elif outcome.verdict != "not run":
+    elif outcome.verdict != NOT_RUN:
         check = claim.checks[scale]
         read = artifacts_read(claim, check)
         rests_on = scope.rests_on(check, read, scale)
         once = any(one_split(e) for _, e in scope.read(check, read, scale))
-        if rests_on == STAND_IN:
-            outcome = replace(outcome, verdict=ON_STAND_IN.get(outcome.verdict, outcome.verdict))
+        if rests_on == SUBSTITUTE:
+            outcome = replace(outcome, verdict=ON_SUBSTITUTE.get(outcome.verdict, outcome.verdict))
     return Verdict(
         id=claim.id,
         artifact=claim.artifact,
         statement=claim.statement,
-        paper_numbers=printed.verdict if printed.verdict in ("holds", "fails") else "na",
+        paper_numbers=printed.verdict if printed.verdict in (SUPPORTED, REFUTED) else "na",
         note=claim.note,
         rests_on=rests_on,
         ours=claim.ours.get(scale, False),

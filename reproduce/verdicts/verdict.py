@@ -22,14 +22,19 @@ from reproduce.verdicts.scope import lacking
 if TYPE_CHECKING:
     import pandas as pd
 
-JUDGED = ("holds", "holds where run", "seen", "seen where run", "fails", "not seen on the stand-in", "depends", "open")
-"""What the settings that were run say, and whether they are all of them: `holds where run` if all that were run are
-for the claim, and it speaks of more. One counterexample contradicts, whatever else is missing."""
-VERDICTS = (*JUDGED, "not run")
+SUPPORTED, PARTLY, REFUTED = "supported", "supported where run", "refuted"
+"""PARTLY: all settings that were run support the claim, and it speaks of more. One counterexample refutes, whatever
+else is missing."""
+DEPENDS, INCONCLUSIVE, NOT_RUN = "depends on an unstated choice", "inconclusive", "not run"
+ON_SUBSTITUTE = {
+    SUPPORTED: "supported on substitute data", PARTLY: "supported where run on substitute data",
+    REFUTED: "not supported on substitute data",
+}  # fmt: skip
+"""The verdicts that rest on substitute data, which neither support nor refute the paper."""
+JUDGED = (SUPPORTED, PARTLY, ON_SUBSTITUTE[SUPPORTED], ON_SUBSTITUTE[PARTLY], REFUTED, ON_SUBSTITUTE[REFUTED], DEPENDS,
+          INCONCLUSIVE)  # fmt: skip
+VERDICTS = (*JUDGED, NOT_RUN)
 SIGNS = dict(zip(VERDICTS, "✓◐✓◐✗✗◇?–", strict=True))
-SUPPORTED = JUDGED[1]
-ON_STAND_IN = {"holds": JUDGED[2], SUPPORTED: JUDGED[3], "fails": JUDGED[5]}
-"""The words of verdicts that rest on stand-in data, which are none about the paper's."""
 SHARE = "fraction"
 """The quantifier that counts settings, and the unit of its number."""
 
@@ -64,7 +69,7 @@ class Outcome:
     number of seeds, 0 for a number that needs none. measured: the deciding number itself. settings, seeds: on how many
     settings (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has. quantity:
     what it is about, of `judging.QUANTITIES`. sizes: of each part what its numbers are, and their mean over the
-    settings; logarithms of ratios. each: all settings, with their intervals. under: of what depends, reading -> its
+    settings; logarithms of ratios. each: all settings, with their intervals. under: of what DEPENDS, alternative -> its
     deciding number.
     """
 
@@ -102,14 +107,14 @@ def evaluate(
 
 def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
     verdicts = [o.verdict for o in outcomes]
-    weakest = next(v for v in ("fails", "open", "not run", SUPPORTED, "holds") if v in verdicts)
+    weakest = next(v for v in (REFUTED, INCONCLUSIVE, NOT_RUN, PARTLY, SUPPORTED) if v in verdicts)
     index = verdicts.index(weakest)
-    ran = [o for o in outcomes if o.verdict != "not run"]
+    ran = [o for o in outcomes if o.verdict != NOT_RUN]
     seeds = [n for o in ran for n in o.seeds]
     tally = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
     return replace(
-        outcomes[index] if weakest != "not run" or not ran else ran[0],
-        verdict=SUPPORTED if weakest == "not run" and ran else weakest,
+        outcomes[index] if weakest != NOT_RUN or not ran else ran[0],
+        verdict=PARTLY if weakest == NOT_RUN and ran else weakest,
         reason=f"{len(outcomes)} parts: {tally}; part {index + 1}: {outcomes[index].reason}",
         settings=sum(o.settings for o in ran),
         seeds=(min(seeds, default=0), max(seeds, default=0)),
@@ -120,41 +125,41 @@ def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
-    """One outcome from those under each reading of what the paper leaves open: `depends` where one is for the claim and
-    another contradicts it; `open` where one is and the others agree.
+    """One outcome from those under each alternative of an unstated choice: DEPENDS where one supports the claim and
+    another refutes it; INCONCLUSIVE where one is and the others agree.
 
-    Readings without cells do not count; effect and interval are those of the first that counts (the first open one, or
-    the first whose settings are not all run).
+    Alternatives without cells do not count; effect and interval are those of the first that counts (the first
+    inconclusive one, or the first whose settings are not all run).
     """
-    ran = {name: o for name, o in outcomes.items() if o.verdict != "not run"}
+    ran = {name: o for name, o in outcomes.items() if o.verdict != NOT_RUN}
     if not ran or len(outcomes) == 1:
         return next(iter(outcomes.values()))
     said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in outcomes.items())
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
-    if "fails" in verdicts and verdicts & {"holds", SUPPORTED}:
+    if REFUTED in verdicts and verdicts & {SUPPORTED, PARTLY}:
         each = tuple((name, o.measured) for name, o in ran.items() if o.measured)
-        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", under=each)
-    if "open" in verdicts and len(verdicts) > 1:
-        wide = next(o for o in ran.values() if o.verdict == "open")
-        return replace(wide, reason=f"open under one reading of {about}. {said}")
-    weakest = next((o for o in ran.values() if o.verdict == SUPPORTED), first)
-    agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
+        return replace(first, verdict=DEPENDS, reason=f"unstated choice: {about}. {said}", under=each)
+    if INCONCLUSIVE in verdicts and len(verdicts) > 1:
+        wide = next(o for o in ran.values() if o.verdict == INCONCLUSIVE)
+        return replace(wide, reason=f"inconclusive under one alternative of {about}. {said}")
+    weakest = next((o for o in ran.values() if o.verdict == PARTLY), first)
+    agree = f"under each of {len(ran)} alternatives of {about}" if len(ran) > 1 else f"under one alternative of {about}"
     return replace(weakest, reason=f"{agree}. {said}")
 
 
 def beside_reading(declared: Outcome, read: Outcome) -> Outcome:
-    """A verdict, which never follows a fit, and what it would be under the reading that the printed numbers need:
-    `depends` where it fails under one of the two alone."""
-    if "not run" in (declared.verdict, read.verdict):
+    """A verdict, which never follows a fit, beside that under the alternative fitted to published numbers: DEPENDS
+    where the claim is refuted under one of the two alone."""
+    if NOT_RUN in (declared.verdict, read.verdict):
         return declared
-    both = {"as declared": declared, "as the print needs": read}
-    if (declared.verdict == "fails") == (read.verdict == "fails"):
-        return replace(declared, reason=f"as the print needs: {read.verdict}; {declared.reason}")
+    both = {"as declared": declared, "fitted to published numbers": read}
+    if (declared.verdict == REFUTED) == (read.verdict == REFUTED):
+        return replace(declared, reason=f"fitted to published numbers: {read.verdict}; {declared.reason}")
     said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in both.items())
     under = tuple((name, o.measured) for name, o in both.items() if o.measured)
-    reason = f"depends on where the printed numbers come from. {said}"
-    return replace(declared, verdict="depends", reason=reason, under=under)
+    reason = f"unstated choice: the source of the published numbers. {said}"
+    return replace(declared, verdict=DEPENDS, reason=reason, under=under)
 
 
 def _part(
@@ -176,7 +181,7 @@ def _part(
         about = ", ".join(dict.fromkeys(u.quantity for u in units))
         return replace(outcome, quantity=about, sizes=(_size(check, found, units),), each=tuple(units))
     except NotRun as reason:
-        return Outcome("not run", reason=str(reason))
+        return Outcome(NOT_RUN, reason=str(reason))
 
 
 def _size(check: Check, found: Evidence, units: Sequence[Unit]) -> tuple[str, float]:
@@ -195,7 +200,7 @@ def _decide(found: Evidence, part: Part) -> Outcome:
     alone, together = ("for", "against") if name == "any" else ("against", "for")
     errors = {side: [u.error(side, part.level, random) for u in each] for side in ("for", "against")}
     yes, no = decide(part, *errors.values())
-    verdict = "for" if yes else "against" if no else "open"
+    verdict = "for" if yes else "against" if no else INCONCLUSIVE
     partly = part.partly and (name, verdict) not in (("all", "against"), ("any", "for"))
     if counted := name == SHARE:
         tally = f"{units} settings, {name} asked for: {low:g} {'or more' if high == INF else f'to {high:g}'}"
@@ -212,7 +217,7 @@ def _decide(found: Evidence, part: Part) -> Outcome:
     slack, interval, j = deciding.slack, deciding.slacks, deciding.judged
     missing, measured = _lacking(found.missing), _measured(deciding, found, name)
     seeds = [u.judged.n for u in each if u.judged.n]
-    said = {"for": SUPPORTED if partly else "holds", "against": "fails", "open": "open"}
+    said = {"for": PARTLY if partly else SUPPORTED, "against": REFUTED, INCONCLUSIVE: INCONCLUSIVE}
     return Outcome(
         said[verdict],
         None if math.isnan(slack) else slack,
@@ -251,13 +256,13 @@ def _tally(name: str, units: int, judged: Sequence[Unit], corrected: str) -> str
     if name == "mean" or units == 1:
         return f"mean over {units} settings" if name == "mean" else ""
     intervals, text = sum(u.random for u in judged), f"{units} settings: {_sides(judged)}"
-    return text if intervals < 2 else f"{text} (by chance {intervals / 40:.2g}{corrected})"
+    return text if intervals < 2 else f"{text} ({intervals / 40:.2g} expected by chance{corrected})"
 
 
 def _sides(judged: Sequence[Unit]) -> str:
-    """ "8 for, 1 against, 23 open"."""
+    """ "8 for, 1 against, 23 inconclusive"."""
     says = [u.judged.says for u in judged]
-    return ", ".join(f"{says.count(s)} {s}" for s in ("for", "against", "open"))
+    return ", ".join(f"{says.count(s)} {s}" for s in ("for", "against", INCONCLUSIVE))
 
 
 def _mean_per_seed(found: Evidence) -> pd.DataFrame:

@@ -159,7 +159,7 @@ def test_reproduce_alone_shows_every_command(capsys: pytest.CaptureFixture[str])
     ("words", "says"),
     [
         (["rendr", "fedacs/fig2"], "unknown command 'rendr'; did you mean render"),
-        (["verify", "--only", "hold"], "unknown --only 'hold'; did you mean holds"),
+        (["verify", "--only", "support"], "unknown --only 'support'; did you mean supported"),
     ],
 )
 def test_a_word_that_is_not_known_has_the_nearest_beside_it(words: list[str], says: str, capsys: Any) -> None:
@@ -168,8 +168,10 @@ def test_a_word_that_is_not_known_has_the_nearest_beside_it(words: list[str], sa
 
 
 def test_verify_says_in_a_line_that_there_is_no_claim(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: [claim("fedacs/a", "holds")])
-    for words, said in ((["fiarse"], "about fiarse is declared"), (["--only", "fails"], "has the verdict 'fails'")):
+    monkeypatch.setattr(
+        "reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: [claim("fedacs/a", "supported")]
+    )
+    for words, said in ((["fiarse"], "about fiarse is declared"), (["--only", "refuted"], "has the verdict 'refuted'")):
         assert main(["verify", *words]) == 0
         assert capsys.readouterr().out == f"no claim {said}\n"
 
@@ -224,12 +226,12 @@ def claim(name: str, verdict: str, **more: Any) -> Verdict:
 def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     number = Measured("lead", "percent", "fedacs ahead of fedavg " * 5, 2.0, 1.0, 3.0, (1.5, math.inf), False, False, 3)
     board = [
-        claim("fedacs/a", "holds", measured=number, rests_on="quadratics", reason="many words " * 20),
+        claim("fedacs/a", "supported", measured=number, rests_on="quadratics", reason="many words " * 20),
         claim("fedacs/b", "not run"),
-        claim("fedacs/c", "fails", measured=number, rests_on="quadratics"),
+        claim("fedacs/c", "refuted", measured=number, rests_on="quadratics"),
         claim("fiarse/d", "not run", artifact="fiarse/fig1", reason="no rows with n = 3"),
         claim("fiarse/e", "not run", artifact="fiarse/fig1", reason="it names a network", unasked=True),
-        claim("fiarse/f", "fails", artifact="fiarse/fig1", rests_on="check", note="ours"),
+        claim("fiarse/f", "refuted", artifact="fiarse/fig1", rests_on="check", note="ours"),
     ]
     monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: board)
 
@@ -239,21 +241,26 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
 
     lines = printed()
     heads = [line for line in lines if re.match(r"\S.*: \d+$", line)]
-    assert heads == ["fails: 1", "holds: 1", "not run: 3"]
+    assert heads == ["refuted: 1", "supported: 1", "not run: 3"]
     assert max(map(len, lines)) <= 80
     head, *rows = (line.split() for line in lines[:5])
     assert head == ["VERDICT", "fedacs", "fiarse", "ALL"]
-    assert rows == [["fails", "1", "1"], ["holds", "1", "1"], ["not", "run", "1", "2", "3"], ["all", "3", "2", "5"]]
+    assert rows == [
+        ["refuted", "1", "1"],
+        ["supported", "1", "1"],
+        ["not", "run", "1", "2", "3"],
+        ["all", "3", "2", "5"],
+    ]
     assert "  fedacs/a  S." in lines
     text = " ".join(" ".join(lines).split())
     assert "required" not in text
     assert "fedacs/b" not in text
     assert "1 no cells yet, 1 no rows with n = 3, 1 it names a network" in text
-    assert "1 checks, true or false whatever is trained: 1 fails fails: fiarse/f (ours)" in text
-    full = " ".join(" ".join(printed("--only", "holds")).split())
+    assert "1 checks, true or false whatever is trained: 1 refuted refuted: fiarse/f (ours)" in text
+    full = " ".join(" ".join(printed("--only", "supported")).split())
     assert "lead 2 points (1 to 3), 3 seeds; required: at least 1.5 points" in full
     assert "FedACS ahead of FedAvg" in full
-    whole = printed("fedacs", "--only", "holds")
+    whole = printed("fedacs", "--only", "supported")
     assert "many words many words" in " ".join(whole)
     assert '    "S."' in whole
     assert "fedacs/c" not in " ".join(whole)

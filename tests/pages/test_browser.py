@@ -102,13 +102,13 @@ def test_every_claim_and_artifact_is_there(browser: Any, board: list[Verdict]) -
 
 
 def test_filters_show_what_they_name_and_nothing_else(browser: Any, board: list[Verdict]) -> None:
-    choose(browser, verdict="fails")
-    assert len(visible(browser, CLAIMS)) == sum(v.verdict == "fails" for v in board)
-    assert len(visible(browser, "article")) == len({v.artifact for v in board if v.verdict == "fails"})
+    choose(browser, verdict="refuted")
+    assert len(visible(browser, CLAIMS)) == sum(v.verdict == "refuted" for v in board)
+    assert len(visible(browser, "article")) == len({v.artifact for v in board if v.verdict == "refuted"})
     choose(browser, **{"class": "quadratics"})
     assert len(visible(browser, CLAIMS)) == sum(v.rests_on == "quadratics" for v in board)
-    choose(browser, paper="fiarse", verdict="open")
-    wanted = [v for v in board if v.artifact.startswith("fiarse/") and v.verdict == "open"]
+    choose(browser, paper="fiarse", verdict="inconclusive")
+    wanted = [v for v in board if v.artifact.startswith("fiarse/") and v.verdict == "inconclusive"]
     assert len(visible(browser, CLAIMS)) == len(wanted)
     assert visible(browser, "section.paper") == ["fiarse"]
     shown = "[...document.querySelectorAll('.contents [data-of]')].filter(e => e.checkVisibility())"
@@ -137,15 +137,15 @@ def test_a_cell_of_the_scoreboard_shows_its_claims_and_the_address_keeps_them(
     browser.execute_async_script(
         "document.querySelector('.matrix a[href*=\"fedacs-fig7&verdict=fails\"]').click();setTimeout(arguments[0], 100)"
     )
-    wanted = [v for v in board if (v.artifact, v.verdict) == ("fedacs/fig7", "fails")]
+    wanted = [v for v in board if (v.artifact, v.verdict) == ("fedacs/fig7", "refuted")]
     assert visible(browser, "article") == ["fedacs-fig7"]
     assert len(visible(browser, CLAIMS)) == len(wanted) > 0
     assert visible(browser, ".front") == [], "what is found is what is seen"
     assert browser.execute_script("return document.querySelector('article:not([hidden])').offsetTop") < 500
-    choose(browser, paper="fiarse", verdict="open")
+    choose(browser, paper="fiarse", verdict="inconclusive")
     browser.execute_script("document.getElementById('filters').dispatchEvent(new Event('input'))")
     address = browser.execute_script("return location.hash")
-    assert address == "#?paper=fiarse&verdict=open"
+    assert address == "#?paper=fiarse&verdict=inconclusive"
     shown = visible(browser, CLAIMS)
     browser.get("about:blank")
     browser.get(file.as_uri() + address)

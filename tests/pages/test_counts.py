@@ -16,7 +16,7 @@ from reproduce.pages.page import _facts, citing, page
 from reproduce.papers import coverage, coverage_table
 from reproduce.runs import plan, results
 from reproduce.verdicts.scoreboard import Verdict, by_ground, claims, headline
-from reproduce.verdicts.verdict import JUDGED, ON_STAND_IN
+from reproduce.verdicts.verdict import JUDGED, ON_SUBSTITUTE
 
 ROOT = Path(__file__).parents[2]
 SCALES = ("paper", "reduced")
@@ -47,7 +47,7 @@ def test_claims(scale: str, boards: dict[str, list[Verdict]]) -> None:
     if scale == "paper":
         readme = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- claims -->")[1]
         last = next(line for line in readme.splitlines() if line.startswith("| all |"))
-        words = [word for word in JUDGED if word not in ON_STAND_IN.values()]
+        words = [word for word in JUDGED if word not in ON_SUBSTITUTE.values()]
         assert numbers(last) == [total, judged, *(told[word] for word in words)]
         assert f"{told['not run']} claims are not run" in readme
         assert claims_table(boards) in readme

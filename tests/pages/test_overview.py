@@ -21,7 +21,7 @@ def test_every_claim_is_a_segment_of_its_tile(boards: dict[str, list[Verdict]]) 
     counts = Counter(v.verdict for v in claims)
     said = overview.alt(found)
     assert f"Of {len(claims)} claims" in said
-    assert re.findall(r"(\d+) (?:supported|refuted)[,.]", said) == [str(counts["holds"]), str(counts["fails"])]
+    assert re.findall(r"(\d+) (?:supported|refuted)[,.]", said) == [str(counts["supported"]), str(counts["refuted"])]
     (ax,) = overview.figure(found).axes
     drawn = [p for p in ax.patches if isinstance(p, Rectangle)]
     assert len(drawn) == len(claims) + len(tiles) + len(overview.NAMES)

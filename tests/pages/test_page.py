@@ -151,8 +151,8 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     cells.with_suffix(".json").write_text(json.dumps({"cells": store.of_file(cells)}))
     measured = {"measured": lead(2.25), "printed": lead(4.0, low=4.0, high=4.0, exact=True, n=0)}
     verdicts = [
-        verdict("fig1", "holds", 1.25, interval=(0.5, 2.0), n=5, rests_on="stand-in data", **measured),
-        verdict("table1", "fails", -3.0),
+        verdict("fig1", "supported", 1.25, interval=(0.5, 2.0), n=5, rests_on="substitute data", **measured),
+        verdict("table1", "refuted", -3.0),
         verdict("table1", "not run"),
     ]
     text = page("smoke", verdicts, others=("paper",), home="../../index.html")
@@ -161,7 +161,7 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     assert found.texts["figcaption"] == ["Title. Made of <digits>."]
     assert found.values("img", "alt") == ["Title of <fig1>"]
     assert "snakemake figures/smoke/fedacs_fig2.pdf --cores 2" in found.texts["code"]
-    assert found.values("li", "data-verdict") == ["holds", "fails", "not run"]
+    assert found.values("li", "data-verdict") == ["supported", "refuted", "not run"]
     said = "FedACS ahead of FedAvg: lead 2.25 points (1.5 to 3), 5 seeds"
     dd = found.texts["dd"]
     assert dd[dd.index(said) : dd.index(said) + 3] == [
@@ -170,12 +170,12 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
         said.split(":")[0] + ": lead 4 points",
     ]
     assert any(re.fullmatch(r"\d+ of 15 figures and tables, \d+ with numbers", text) for text in found.texts["span"])
-    assert "On stand-in data: 1 holds." in found.texts["p"]
+    assert "On substitute data: 1 supported." in found.texts["p"]
     ids = [value for _, name, value in found.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     links = found.values("a", "href")
     chosen = {link for link in links if link.startswith("#?")}
-    assert {"#?artifact=fedacs-table1&verdict=fails", "#?paper=fedacs&verdict=not%20run"} <= chosen
+    assert {"#?artifact=fedacs-table1&verdict=refuted", "#?paper=fedacs&verdict=not%20run"} <= chosen
     assert {link.removeprefix("#") for link in links if link.startswith("#")} - {c[1:] for c in chosen} <= set(ids)
     named = [link for link in links if not link.startswith(("#", "http"))]
     assert {"../paper/index.html", "../../index.html"} <= set(named)

@@ -26,15 +26,15 @@ def verdict(says: str, ground: str = "quadratics", name: str = "a") -> Verdict:
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
-        ("holds holds", "holds"),
-        ("holds open", "in part"),
-        ("holds not_run", "in part"),
-        ("holds_where_run", "holds"),
-        ("seen", "holds"),
-        ("seen not_seen_on_the_stand-in", "in part"),
-        ("fails open", "fails"),
-        ("open not_run", "open"),
-        ("not_run", "open"),
+        ("supported supported", "supported"),
+        ("supported inconclusive", "in part"),
+        ("supported not_run", "in part"),
+        ("supported_where_run", "supported"),
+        ("supported_on_substitute_data", "supported"),
+        ("supported_on_substitute_data not_supported_on_substitute_data", "in part"),
+        ("refuted inconclusive", "refuted"),
+        ("inconclusive not_run", "inconclusive"),
+        ("not_run", "inconclusive"),
     ],
 )
 def test_the_answer_is_a_word(verdicts: str, said: str) -> None:
@@ -44,23 +44,23 @@ def test_the_answer_is_a_word(verdicts: str, said: str) -> None:
 def test_an_answer_counts_all_claims_of_the_paper(boards: dict[str, list[Verdict]]) -> None:
     for paper in PAPERS:
         mine = [v for v in boards["paper"] if v.paper == paper and v.rests_on == "the paper's data"]
-        fails = sum(v.verdict == "fails" for v in mine)
+        refuted = sum(v.verdict == "refuted" for v in mine)
         _, _, of_all = short.short(paper, "paper", boards["paper"]).answer.partition("All: ")
-        assert (f" {fails} fails" in of_all.partition("; ")[0]) == bool(fails)
+        assert (f" {refuted} refuted" in of_all.partition("; ")[0]) == bool(refuted)
 
 
 def test_a_verdict_that_moves_makes_its_sentence_an_error(boards: dict[str, list[Verdict]]) -> None:
     for side, raw in short.register()["fedacs"]["reduced"].items():
         for claim in raw["claims"][:1]:
-            other = "fails" if side != "fails" else "holds"
+            other = "refuted" if side != "refuted" else "supported"
             moved = [replace(v, verdict=other) if v.id == f"fedacs/{claim}" else v for v in boards["reduced"]]
             with pytest.raises(UserError, match=rf"fedacs, reduced, \w+: .*{claim}.*say it anew"):
                 short.short("fedacs", "reduced", moved)
 
 
 def test_a_side_without_claims_fails_once_there_are_some(boards: dict[str, list[Verdict]]) -> None:
-    board = [replace(v, verdict="fails") if v.id.endswith("fig7-K-faster-iid") else v for v in boards["paper"]]
-    with pytest.raises(UserError, match="defedavg, paper, fails: defedavg-fig7-K-faster-iid: say it anew"):
+    board = [replace(v, verdict="refuted") if v.id.endswith("fig7-K-faster-iid") else v for v in boards["paper"]]
+    with pytest.raises(UserError, match="defedavg, paper, refuted: defedavg-fig7-K-faster-iid: say it anew"):
         short.short("defedavg", "paper", board)
 
 
@@ -76,7 +76,7 @@ def test_a_sentence_sees_its_own_scale_alone(
     says: str, why: str, boards: dict[str, list[Verdict]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = short.register()
-    entry["fedacs"]["reduced"]["holds"]["says"] = says
+    entry["fedacs"]["reduced"]["supported"]["says"] = says
     monkeypatch.setattr(short, "register", lambda: entry)
     with pytest.raises(UserError, match=why):
         short.short("fedacs", "reduced", boards["reduced"])
@@ -115,7 +115,7 @@ def test_readme_has_the_answers(boards: dict[str, list[Verdict]]) -> None:
     ],
 )
 def test_numbers_are_cited_by_what_they_rest_on(name: str, scale: str, words: set[str]) -> None:
-    """Of the paper's own setting, all or in part; a definition; stand-in data; and what was not run."""
+    """Of the paper's own setting, all or in part; a definition; substitute data; and what was not run."""
     word, _, why = citing(plan.artifact(name), scale)
     assert word in words
-    assert ("stand-in" in why) == (word == "no")
+    assert ("substitute" in why) == (word == "no")

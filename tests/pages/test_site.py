@@ -61,7 +61,7 @@ def test_links_to_markdown_lead_to_documents(conf: dict[str, Any], tmp_path: Pat
 def test_a_dead_link_of_the_site_is_named(conf: dict[str, Any], tmp_path: Path) -> None:
     pages = {
         "index.html": '<p id="top"><a href="a/b.html#there">1</a><a href="a/b.html#gone">2</a><a href="#top">3</a>'
-        '<a href="#nowhere">4</a><a href="https://host/x.html#y">5</a><a href="#?verdict=open">6</a></p>',
+        '<a href="#nowhere">4</a><a href="https://host/x.html#y">5</a><a href="#?verdict=inconclusive">6</a></p>',
         "a/b.html": '<h1 id="there">A title</h1><img src="../b%20c.png"><img src="c.png"><a href="../index.html">7</a>',
         "b c.png": "",
     }

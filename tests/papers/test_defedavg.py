@@ -84,7 +84,11 @@ def test_a_seed_that_speaks_against_it_is_not_left_out(tmp_path: Path) -> None:
         "better": "defedavg_iid", "than": ["fedavg"], "margin": 0,
     }  # fmt: skip
     known = next(f.metrics for f in claims_files() if f.paper == "defedavg")
-    for ends, verdict in (((46.0, 46.5, 47.0), "holds"), ((46.0, 46.5, 25.0), "open"), ((25.0,) * 3, "open")):
+    for ends, verdict in (
+        ((46.0, 46.5, 47.0), "supported"),
+        ((46.0, 46.5, 25.0), "inconclusive"),
+        ((25.0,) * 3, "inconclusive"),
+    ):
         rows = [_curve("defedavg_iid", seed, 40.0) for seed in range(3)]
         rows += [_curve("fedavg", seed, end) for seed, end in enumerate(ends)]
         frame = pd.concat(rows, ignore_index=True)

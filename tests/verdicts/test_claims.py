@@ -23,7 +23,7 @@ from reproduce.pages import documents
 from reproduce.papers import artifacts
 from reproduce.report.names import canonical
 from reproduce.store import cells
-from reproduce.verdicts import scope, words
+from reproduce.verdicts import scope, wording
 from reproduce.verdicts.claims import ClaimsFile, claims_files, listed, load_claims, merged, named_values, parts
 from reproduce.verdicts.scoreboard import scoreboard, to_json
 
@@ -215,7 +215,7 @@ def test_printed_numbers_agree_with_the_annotations(tmp_path: Path) -> None:
     differ = {name for name, said in annotated.items() if said != found[name]}
     assert differ == set(NOT_PRINTED)
     assert {found[name] for name in NOT_PRINTED} == {"na"}
-    assert {name for name, said in found.items() if said == "fails"} == {"fedagrac/c26", "fiarse/t4_margin_cifar100"}
+    assert {name for name, said in found.items() if said == "refuted"} == {"fedagrac/c26", "fiarse/t4_margin_cifar100"}
 
 
 def test_without_cells_every_claim_says_what_to_do(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_check_may_ask_for_the_cells_of_another_artifact_too(tmp_path: Path) -
     put(tmp_path, "table2", "1,b,-1,acc,5")
     check = {"metric": "acc", "for": {"n": [1]}, "better": "a", "than": ["b"], "with": ["table2"]}
     (found,) = scoreboard("paper", tmp_path / "results", [load(tmp_path, check=check)])
-    assert (found.verdict, found.effect) == ("holds", 4.0)
+    assert (found.verdict, found.effect) == ("supported", 4.0)
 
 
 def toy_board(path: Path) -> list[Any]:
@@ -258,10 +258,10 @@ def toy_board(path: Path) -> list[Any]:
 def test_scoreboard_as_data(tmp_path: Path) -> None:
     one, two, three = json.loads(to_json(toy_board(tmp_path)))
     assert {"id", "artifact", "verdict", "effect", "interval", "n"} <= set(one)
-    assert (one["verdict"], one["effect"], one["interval"], one["n"]) == ("holds", 4.0, [4.0, 4.0], 0)
-    assert one["paper_numbers"] == "fails"
+    assert (one["verdict"], one["effect"], one["interval"], one["n"]) == ("supported", 4.0, [4.0, 4.0], 0)
+    assert one["paper_numbers"] == "refuted"
     assert (one["rests_on"], three["rests_on"]) == ("closed form or simulation", "")
-    assert (two["verdict"], two["effect"], two["paper_numbers"]) == ("fails", -4.0, "holds")
+    assert (two["verdict"], two["effect"], two["paper_numbers"]) == ("refuted", -4.0, "supported")
     assert (three["verdict"], three["interval"], three["reason"]) == ("not run", None, "says two")
 
 
@@ -269,17 +269,17 @@ def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> N
     """Three seeds with a lead of 2 and a standard deviation of 0.7: inside at 95 %, by the textbook, not at 97.5 %."""
     leads = ((seed, a, v) for seed, lead in enumerate((1.3, 2.0, 2.7)) for a, v in (("a", lead), ("b", 0)))
     put(tmp_path, "table1", *(f"1,{a},{seed},acc,{v}" for seed, a, v in leads))
-    for looks, said, level in (({}, "holds", 0.95), ({"paper": 2}, "open", 0.975)):
+    for looks, said, level in (({}, "supported", 0.95), ({"paper": 2}, "inconclusive", 0.975)):
         (found,) = scoreboard("paper", tmp_path / "results", [load(tmp_path, looks=looks)])
         half = stats.t.ppf((1 + level) / 2, 2) * 0.7 / np.sqrt(3)
         assert (found.verdict, found.interval) == (said, (pytest.approx(2 - half), pytest.approx(2 + half)))
-        assert ("look 2: 97.5 % intervals" in words.basis(found)) == bool(looks)
+        assert ("interim analysis 2: 97.5 % intervals" in wording.basis(found)) == bool(looks)
 
 
 def test_what_stands_under_a_verdict(tmp_path: Path) -> None:
     one, _, three = toy_board(tmp_path)
-    beside = "size −4 of the printed, fails on the paper's own numbers"
-    assert documents.told(one) == f"holds<br>1, closed form or simulation, {beside}"
-    rerun = replace(one, rests_on="stand-in data", settings=4, seeds=(3, 10), look=2)
-    assert documents.told(rerun) == f"holds<br>4×3–10, look 2, {beside}"
+    beside = "effect: −400 % of the published one, refuted by the paper's own numbers"
+    assert documents.told(one) == f"supported<br>1, closed form or simulation, {beside}"
+    rerun = replace(one, rests_on="substitute data", settings=4, seeds=(3, 10), look=2)
+    assert documents.told(rerun) == f"supported<br>4×3–10, interim analysis 2, {beside}"
     assert documents.told(three) == "not run"

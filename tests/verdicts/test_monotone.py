@@ -14,7 +14,7 @@ from verdict_cells import outcome, runs, verdict
 from benchmarks.rules import KINDS, noise, residuals, wrong
 from reproduce.verdicts.judging import INF, LEVEL, Observation, Region, Unit, level_at, share_interval
 
-SAYS = ("against", "open", "for")
+SAYS = ("against", "inconclusive", "for")
 ABOVE = Region(0.0)
 MOST_SEEDS = Region(0.5, strict=True)
 
@@ -76,8 +76,8 @@ def test_never_arriving_says_no_less_than_arriving_late(
     path = tmp_path_factory.getbasetemp()
     arrived = verdict(runs(path, "rounds", a=rounds), metric="rounds", is_=f"> {later_than}")
     never = verdict(runs(path, "rounds", a=[">900"] * len(rounds)), metric="rounds", is_=f"> {later_than}")
-    assert never != "fails"
-    assert never == "holds" or arrived != "holds"
+    assert never != "refuted"
+    assert never == "supported" or arrived != "supported"
 
 
 @given(st.integers(2, 20), st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.3, 2.0]))
@@ -89,7 +89,7 @@ def test_another_seed_of_the_same_value_never_weakens(n: int, step: float, value
 def test_a_mean_errs_in_one_case_of_twenty(n: int) -> None:
     """The truth lies on the end of the region."""
     draws = np.random.default_rng(n).standard_normal((4000, n))
-    wrong = np.mean([Unit(plain(row.tolist()), ABOVE).judged.says != "open" for row in draws])
+    wrong = np.mean([Unit(plain(row.tolist()), ABOVE).judged.says != "inconclusive" for row in draws])
     assert wrong <= 0.0505 + 3 * np.sqrt(0.05 * 0.95 / len(draws))
 
 
@@ -99,7 +99,7 @@ def test_all_looks_together_err_less_than_twice_as_often_as_the_first() -> None:
 
     def called(row: list[float], levels: list[float]) -> bool:
         pairs = zip(numbers, levels, strict=True)
-        return any(Unit(plain(row[:n]), ABOVE, level=level).judged.says != "open" for n, level in pairs)
+        return any(Unit(plain(row[:n]), ABOVE, level=level).judged.says != "inconclusive" for n, level in pairs)
 
     looks = [level_at(look) for look, _ in enumerate(numbers, 1)]
     assert looks[:3] == [LEVEL, pytest.approx(0.975), pytest.approx(0.9875)]
@@ -127,40 +127,40 @@ def test_seeds_that_give_exactly_the_number_that_is_asked_for(tmp_path: Path) ->
     """Ten of ten leads of at least one round, where the claim asks for a median of one, however large any is."""
     for first in (3, 9):
         frame = runs(tmp_path, "rounds", a=[1] * 10, b=[first, *[2] * 9])
-        assert verdict(frame, metric="rounds", quantity="median", better="a", than=["b"], margin=1) == "holds"
+        assert verdict(frame, metric="rounds", quantity="median", better="a", than=["b"], margin=1) == "supported"
     frame = runs(tmp_path, "rounds", a=[1] * 10, b=[1, *[2] * 9])
-    assert verdict(frame, metric="rounds", better="a", than=["b"], margin=1) == "open"
+    assert verdict(frame, metric="rounds", better="a", than=["b"], margin=1) == "inconclusive"
 
 
 def test_a_ceiling_that_both_reach_is_a_tie(tmp_path: Path) -> None:
     """As against numbers that happen to agree in three seeds."""
     percent = {"metric": "share", "better": "a", "than": ["b"]}
     top = runs(tmp_path, "share", a=[100] * 3, b=[100] * 3)
-    assert verdict(top, **percent, margin=0) == "holds"
-    assert verdict(top, **percent) == "fails"
-    assert verdict(runs(tmp_path, "share", a=[95] * 3, b=[95] * 3), **percent, margin=0) == "open"
+    assert verdict(top, **percent, margin=0) == "supported"
+    assert verdict(top, **percent) == "refuted"
+    assert verdict(runs(tmp_path, "share", a=[95] * 3, b=[95] * 3), **percent, margin=0) == "inconclusive"
 
 
 def test_a_number_at_the_end_of_its_scale_in_every_seed(tmp_path: Path) -> None:
     """A ceiling that is asked for exactly; a leader at it, who cannot be behind; a target that nobody reaches in time.
     One seed says nothing of the others."""
     top = runs(tmp_path, "share", a=[100] * 3)
-    assert verdict(top, metric="share", is_="== 100") == "holds"
-    assert verdict(top, metric="share", is_="< 100") == "fails"
-    assert verdict(runs(tmp_path, "share", a=[100]), metric="share", is_="== 100") == "open"
-    assert verdict(runs(tmp_path, "share", a=[100, 100, 95]), metric="share", is_="== 100") == "open"
-    assert verdict(runs(tmp_path, "share", a=[95] * 3), metric="share", is_="== 95") == "open", "not the end"
+    assert verdict(top, metric="share", is_="== 100") == "supported"
+    assert verdict(top, metric="share", is_="< 100") == "refuted"
+    assert verdict(runs(tmp_path, "share", a=[100]), metric="share", is_="== 100") == "inconclusive"
+    assert verdict(runs(tmp_path, "share", a=[100, 100, 95]), metric="share", is_="== 100") == "inconclusive"
+    assert verdict(runs(tmp_path, "share", a=[95] * 3), metric="share", is_="== 95") == "inconclusive", "not the end"
     percent = {"metric": "share", "better": "a", "than": ["b"]}
     ahead = runs(tmp_path, "share", a=[100] * 3, b=[100, 95, 90])
-    assert verdict(ahead, **percent, margin=0) == "holds"
-    assert verdict(ahead, **percent) == "open", "a lead is not shown"
-    assert verdict(ahead, metric="share", better="b", than=["a"]) == "fails"
+    assert verdict(ahead, **percent, margin=0) == "supported"
+    assert verdict(ahead, **percent) == "inconclusive", "a lead is not shown"
+    assert verdict(ahead, metric="share", better="b", than=["a"]) == "refuted"
     late = runs(tmp_path, "loss", a=[">900.5"] * 3)
-    assert verdict(late, metric="loss", is_=">= 880") == "holds"
-    assert verdict(late, metric="loss", is_="< 900") == "fails"
-    assert verdict(late, metric="loss", is_="<= 950") == "open", "it may have come soon after"
+    assert verdict(late, metric="loss", is_=">= 880") == "supported"
+    assert verdict(late, metric="loss", is_="< 900") == "refuted"
+    assert verdict(late, metric="loss", is_="<= 950") == "inconclusive", "it may have come soon after"
     mixed = runs(tmp_path, "loss", a=[">900.5", 600, ">900.5"])
-    assert verdict(mixed, metric="loss", is_=">= 880") == "open"
+    assert verdict(mixed, metric="loss", is_=">= 880") == "inconclusive"
 
 
 def test_ratios_of_seeds_that_agree_have_the_grid_of_their_numbers(tmp_path: Path) -> None:
@@ -171,9 +171,9 @@ def test_ratios_of_seeds_that_agree_have_the_grid_of_their_numbers(tmp_path: Pat
     assert outcome(frame, **check, margin={"ratio": 1.001}).interval == pytest.approx(
         (low - np.log(1.001), 2 * np.log(13 / 11) - low - np.log(1.001))
     )
-    assert verdict(frame, **check, margin={"ratio": 1.001}) == "holds"
+    assert verdict(frame, **check, margin={"ratio": 1.001}) == "supported"
     close = runs(tmp_path, "rounds", a=[11] * 3, b=[12] * 3, c=[13] * 3)
-    assert verdict(close, **check, margin={"ratio": 1.001}) == "open"
+    assert verdict(close, **check, margin={"ratio": 1.001}) == "inconclusive"
 
 
 @pytest.mark.parametrize("seeds", [3, 6, 10])

@@ -14,16 +14,16 @@ from reproduce.verdicts.judging import INF, Region, Unit, level_at
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        ([10, 11, 12], [">100", ">100", ">100"], "holds"),
-        ([10, 11, 12], [">100", 90, 80], "holds"),
-        ([">100", ">100", ">100"], [10, 11, 12], "fails"),
-        ([">100", ">100", ">100"], [">100", ">100", ">100"], "open"),
-        ([10, 11, ">100"], [">100", ">100", ">100"], "open"),
-        ([10, 11, 12], ["nan", "nan", "nan"], "open"),
-        (["nan", 11, 12], [90, 80, 70], "open"),
-        (["nan", "nan", "nan"], ["nan", "nan", "nan"], "open"),
-        (["nan", 11, 12], [90, "nan", 80], "open"),
-        (["nan"], [90], "open"),
+        ([10, 11, 12], [">100", ">100", ">100"], "supported"),
+        ([10, 11, 12], [">100", 90, 80], "supported"),
+        ([">100", ">100", ">100"], [10, 11, 12], "refuted"),
+        ([">100", ">100", ">100"], [">100", ">100", ">100"], "inconclusive"),
+        ([10, 11, ">100"], [">100", ">100", ">100"], "inconclusive"),
+        ([10, 11, 12], ["nan", "nan", "nan"], "inconclusive"),
+        (["nan", 11, 12], [90, 80, 70], "inconclusive"),
+        (["nan", "nan", "nan"], ["nan", "nan", "nan"], "inconclusive"),
+        (["nan", 11, 12], [90, "nan", 80], "inconclusive"),
+        (["nan"], [90], "inconclusive"),
     ],
 )
 def test_censored_and_diverged_runs(tmp_path: Path, a: list[Any], b: list[Any], expected: str) -> None:
@@ -35,11 +35,11 @@ def test_censored_and_diverged_runs(tmp_path: Path, a: list[Any], b: list[Any], 
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        ([10, 11, 12] * 2, ["nan"] * 6, "holds"),
-        (["nan"] * 6, [10, 11, 12] * 2, "fails"),
-        ([10, 11, 12] * 2, ["nan", 90, 80] * 2, "holds"),
-        ([10, 11, 12] * 2, ["nan", 90, 9] * 2, "open"),
-        ([10, 11], ["nan"] * 2, "open"),
+        ([10, 11, 12] * 2, ["nan"] * 6, "supported"),
+        (["nan"] * 6, [10, 11, 12] * 2, "refuted"),
+        ([10, 11, 12] * 2, ["nan", 90, 80] * 2, "supported"),
+        ([10, 11, 12] * 2, ["nan", 90, 9] * 2, "inconclusive"),
+        ([10, 11], ["nan"] * 2, "inconclusive"),
     ],
 )
 def test_of_diverged_runs_there_is_a_median_and_no_mean(
@@ -47,7 +47,7 @@ def test_of_diverged_runs_there_is_a_median_and_no_mean(
 ) -> None:
     frame = runs(tmp_path, "rounds", a=a, b=b)
     check = {"metric": "rounds", "better": "a", "than": ["b"]}
-    assert verdict(frame, **check) == "open"
+    assert verdict(frame, **check) == "inconclusive"
     assert outcome(frame, **check, quantity="median").quantity == "median"
     assert verdict(frame, **check, quantity="median") == expected
 
@@ -55,22 +55,22 @@ def test_of_diverged_runs_there_is_a_median_and_no_mean(
 def test_a_bound_supports_by_its_distance_only(tmp_path: Path) -> None:
     frame = runs(tmp_path, "rounds", a=[10] * 6, b=[">15"] * 6)
     result = outcome(frame, metric="rounds", better="a", than=["b"], margin=4)
-    assert (result.verdict, result.effect) == ("holds", pytest.approx(1.0))
+    assert (result.verdict, result.effect) == ("supported", pytest.approx(1.0))
     low, high = result.interval  # whole rounds that agree get the spread of one seed one round off
     assert 0 < low < 1
     assert high == INF
-    assert verdict(frame, metric="rounds", better="a", than=["b"], margin=6) == "open"
+    assert verdict(frame, metric="rounds", better="a", than=["b"], margin=6) == "inconclusive"
 
 
 def test_divergence_of_higher_is_better_and_in_equalities(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=[90, 91, 90] * 2, b=["nan"] * 6)
     median = {"quantity": "median"}
-    assert verdict(frame, better="a", than=["b"], **median) == "holds"
-    assert verdict(frame, better="b", than=["a"], **median) == "fails"
-    assert verdict(frame, equal=["a", "b"], within=5, **median) == "fails"
-    assert verdict(frame, where={"algorithm": ["b"]}, is_="> 10", **median) == "fails"
+    assert verdict(frame, better="a", than=["b"], **median) == "supported"
+    assert verdict(frame, better="b", than=["a"], **median) == "refuted"
+    assert verdict(frame, equal=["a", "b"], within=5, **median) == "refuted"
+    assert verdict(frame, where={"algorithm": ["b"]}, is_="> 10", **median) == "refuted"
     unknown = runs(tmp_path, "skew", a=["nan", -1, -2])
-    assert verdict(unknown, metric="skew", is_="< 0") == "open"
+    assert verdict(unknown, metric="skew", is_="< 0") == "inconclusive"
 
 
 @pytest.mark.parametrize(("look", "needed"), [(1, 6), (2, 7), (5, 10)])
@@ -78,20 +78,20 @@ def test_divergence_of_higher_is_better_and_in_equalities(tmp_path: Path) -> Non
 def test_fewer_seeds_than_a_sign_test_needs_never_decide(look: int, needed: int, quantity: str) -> None:
     """However clear they are: 2 / 2^n is to be at most the error of the look."""
     assert 2 / 2**needed <= 1 - level_at(look) + 1e-12 < 2 / 2 ** (needed - 1)
-    for n, says in ((needed, "for"), (needed - 1, "open")):
+    for n, says in ((needed, "for"), (needed - 1, "inconclusive")):
         seeds = [(1.0, 1.0)] * n
         assert Unit(seeds, Region(0.5, strict=True), quantity=quantity, level=level_at(look)).judged.says == says
 
 
 def test_one_seed_decides_nothing_but_a_point_does(tmp_path: Path) -> None:
     result = outcome(runs(tmp_path, a=[90], b=[10]), better="a", than=["b"])
-    assert (result.verdict, result.n, result.interval) == ("open", 1, None)
+    assert (result.verdict, result.n, result.interval) == ("inconclusive", 1, None)
     assert result.effect == pytest.approx(80.0)
     point = cells(tmp_path, "a,-1,acc,90", "b,-1,acc,10")
     assert outcome(point, better="a", than=["b"]).n == 0
-    assert verdict(point, better="a", than=["b"]) == "holds"
+    assert verdict(point, better="a", than=["b"]) == "supported"
     seedless = cells(tmp_path, "a,acc,90", "b,acc,95", columns="algorithm,metric,value")
-    assert verdict(seedless, better="a", than=["b"]) == "fails"
+    assert verdict(seedless, better="a", than=["b"]) == "refuted"
 
 
 @pytest.mark.parametrize(
@@ -121,21 +121,21 @@ def test_two_sides_without_a_seed_in_common_are_not_compared(tmp_path: Path) -> 
 def test_incomplete_cells_support_or_contradict_but_do_not_reproduce(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=9, b=5)
     result = outcome(frame, better="a", than=["b", "c"])
-    assert (result.verdict, result.settings, result.seeds) == ("holds where run", 1, (0, 0))
+    assert (result.verdict, result.settings, result.seeds) == ("supported where run", 1, (0, 0))
     assert "incomplete, lacks algorithm c" in result.reason
-    assert verdict(frame, better="b", than=["a", "c"]) == "fails"
-    assert verdict(frame, where={"algorithm": ["a", "c"]}, is_="> 1") == "holds where run"
-    assert verdict(frame, better="b", than=["a", "c"], quantifier="any") == "open"
-    assert verdict(frame, better="a", than=["b", "c"], quantifier="any") == "holds"
-    assert verdict(frame, better="a", than=["b", "c"], quantifier="mean") == "holds where run"
-    assert verdict(frame, better="b", than=["a", "c"], quantifier="mean") == "open"
+    assert verdict(frame, better="b", than=["a", "c"]) == "refuted"
+    assert verdict(frame, where={"algorithm": ["a", "c"]}, is_="> 1") == "supported where run"
+    assert verdict(frame, better="b", than=["a", "c"], quantifier="any") == "inconclusive"
+    assert verdict(frame, better="a", than=["b", "c"], quantifier="any") == "supported"
+    assert verdict(frame, better="a", than=["b", "c"], quantifier="mean") == "supported where run"
+    assert verdict(frame, better="b", than=["a", "c"], quantifier="mean") == "inconclusive"
 
 
 def test_a_setting_without_a_partner_makes_the_cells_incomplete(tmp_path: Path) -> None:
     frame = four_settings(tmp_path, 5, 3)
     frame = frame[~((frame["n"] == "1") & (frame["algorithm"] == "b"))]
     result = outcome(frame, better="a", than=["b"])
-    assert (result.verdict, "partner" in result.reason) == ("holds where run", True)
+    assert (result.verdict, "partner" in result.reason) == ("supported where run", True)
     assert (result.settings, result.seeds) == (1, (7, 7))
 
 
@@ -143,9 +143,9 @@ def test_missing_combinations_are_named(tmp_path: Path) -> None:
     lines = ["x,1,-1,acc,5", "x,2,-1,acc,5", "y,1,-1,acc,5"]
     frame = cells(tmp_path, *lines, columns="dataset,n,seed,metric,value")
     result = outcome(frame, where={"dataset": ["x", "y"], "n": [1, 2]}, is_="> 1")
-    assert (result.verdict, "dataset y, n 2" in result.reason) == ("holds where run", True)
+    assert (result.verdict, "dataset y, n 2" in result.reason) == ("supported where run", True)
 
 
 def test_two_numbers_for_one_seed_are_refused(tmp_path: Path) -> None:
     assert "two numbers" in outcome(cells(tmp_path, "a,0,acc,1", "a,0,acc,2"), is_="> 0").reason
-    assert verdict(cells(tmp_path, "a,0,acc,1", "a,0,acc,1", "a,1,acc,1.1"), is_="> 0") == "holds"
+    assert verdict(cells(tmp_path, "a,0,acc,1", "a,0,acc,1", "a,1,acc,1.1"), is_="> 0") == "supported"

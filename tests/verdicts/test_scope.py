@@ -59,11 +59,11 @@ def test_cells_that_are_not_what_their_record_says_are_not_judged(tmp_path: Path
 def test_one_block_of_the_table_is_not_every_block(tmp_path: Path) -> None:
     frame = printed("dynamic_init", "table3")
     whole = judged(tmp_path / "all", "dynamic_init", "paper", table3=frame)["t3_beats_previous_everywhere"]
-    assert (whole.verdict, whole.settings) == ("holds", 96)
+    assert (whole.verdict, whole.settings) == ("supported", 96)
     one = frame[(frame["dataset"] == "mnist") & (frame["label_overlap"] == 0) & (frame["dirichlet_alpha"] == 0.3)]
     one = one[(one["transition"] == "first") & (one["algorithm"] == "fedavg")]
     block = judged(tmp_path / "one", "dynamic_init", "paper", table3=one)["t3_beats_previous_everywhere"]
-    assert (block.verdict, block.settings) == ("open", 1)
+    assert (block.verdict, block.settings) == ("inconclusive", 1)
     assert "incomplete, lacks dataset fashion_mnist, dataset svhn" in block.reason
     without = judged(tmp_path / "two", "dynamic_init", "paper", table3=frame[frame["dataset"] != "svhn"])
     assert "incomplete, lacks dataset svhn;" in without["t3_beats_previous_everywhere"].reason
@@ -75,16 +75,16 @@ def test_a_counterexample_needs_no_complete_table(tmp_path: Path) -> None:
     frame = frame[frame["dataset"] == "mnist"]
     frame.loc[frame["init_scheme"] == "proposed", "value"] -= 80
     found = judged(tmp_path, "dynamic_init", "paper", table3=frame)
-    assert found["t3_beats_previous_everywhere"].verdict == "fails"
+    assert found["t3_beats_previous_everywhere"].verdict == "refuted"
 
 
 def test_what_the_scale_declares_and_did_not_run_is_missing(tmp_path: Path) -> None:
     frame = printed("dynamic_init", "table3").assign(num_clients=10).replace({"dataset": {"svhn": "cifar10"}})
     both = judged(tmp_path / "a", "dynamic_init", "reduced", table3=frame)["t3_beats_previous_everywhere"]
-    assert both.verdict == "seen"
+    assert both.verdict == "supported on substitute data"
     half = frame[frame["dataset"] != "fashion_mnist"]
     one = judged(tmp_path / "b", "dynamic_init", "reduced", table3=half)["t3_beats_previous_everywhere"]
-    assert one.verdict == "seen where run"
+    assert one.verdict == "supported where run on substitute data"
     assert "lacks dataset fashion_mnist" in one.reason
 
 
@@ -120,10 +120,10 @@ def ground(paper: str, claim: str, scale: str) -> str:
         ("fedacs", "appendixB_same_surrogate", "paper", "closed form or simulation"),
         ("fedacs", "fig7_fedavg_farthest", "reduced", "quadratics"),
         ("fedagrac", "c10", "smoke", "quadratics"),
-        ("dynamic_init", "t3_beats_previous_everywhere", "reduced", "stand-in data"),
+        ("dynamic_init", "t3_beats_previous_everywhere", "reduced", "substitute data"),
         ("dynamic_init", "t3_beats_previous_everywhere", "paper", "the paper's data"),
         ("fedagrac", "c34", "paper", "the paper's data"),
-        ("fedagrac", "c34", "reduced", "stand-in data"),
+        ("fedagrac", "c34", "reduced", "substitute data"),
     ],
 )
 def test_what_a_verdict_rests_on(paper: str, claim: str, scale: str, expected: str) -> None:
@@ -146,47 +146,47 @@ def verdict(name: str, said: str, rests_on: str) -> Verdict:
 
 def test_the_headline_counts_coverage_first_and_training_only(tmp_path: Path) -> None:
     board = [
-        verdict("a", "holds", "check"),
-        verdict("f", "fails", "check"),
-        verdict("b", "holds", "the paper's data"),
-        verdict("c", "not seen on the stand-in", "stand-in data"),
-        verdict("d", "holds", "quadratics"),
+        verdict("a", "supported", "check"),
+        verdict("f", "refuted", "check"),
+        verdict("b", "supported", "the paper's data"),
+        verdict("c", "not supported on substitute data", "substitute data"),
+        verdict("d", "supported", "quadratics"),
         verdict("e", "not run", ""),
     ]
     assert headline("paper", board, tmp_path) == [
         "70 of 70 of the papers' tables and figures are part of this package; 0 have numbers at this scale.",
         "3 of 4 claims are judged.",
-        "On the paper's data: 1 holds.",
-        "On stand-in data: 1 not seen on the stand-in.",
-        "2 checks, true or false whatever is trained: 1 holds, 1 fails.",
+        "On the paper's data: 1 supported.",
+        "On substitute data: 1 not supported on substitute data.",
+        "2 checks, true or false whatever is trained: 1 supported, 1 refuted.",
     ]
-    assert by_ground(board)[0] == ("the paper's data", {"holds": 1})
+    assert by_ground(board)[0] == ("the paper's data", {"supported": 1})
     assert [ground for ground, _ in by_ground(board)] == list(reversed(GROUNDS))
 
 
 def test_readings_that_disagree_make_a_verdict_depend() -> None:
-    good, bad = Outcome("holds", 1.0, reason="yes"), Outcome("fails", -1.0, reason="no")
+    good, bad = Outcome("supported", 1.0, reason="yes"), Outcome("refuted", -1.0, reason="no")
     idle = Outcome("not run", reason="no cells")
     both = under_readings("the rate", {"printed": bad, "fitting": good, "third": idle})
-    assert (both.verdict, both.effect) == ("depends", -1.0)
-    said = "depends on: the rate. printed: fails, no; fitting: holds, yes; third: not run, no cells"
+    assert (both.verdict, both.effect) == ("depends on an unstated choice", -1.0)
+    said = "unstated choice: the rate. printed: refuted, no; fitting: supported, yes; third: not run, no cells"
     assert both.reason == said
-    assert under_readings("the rate", {"printed": good, "fitting": good}).verdict == "holds"
-    assert under_readings("the rate", {"printed": idle, "fitting": good}).verdict == "holds"
-    partly = Outcome("holds where run", 2.0)
+    assert under_readings("the rate", {"printed": good, "fitting": good}).verdict == "supported"
+    assert under_readings("the rate", {"printed": idle, "fitting": good}).verdict == "supported"
+    partly = Outcome("supported where run", 2.0)
     found = under_readings("the rate", {"printed": good, "fitting": partly})
-    assert (found.verdict, found.effect) == ("holds where run", 2.0)
-    assert under_readings("the rate", {"printed": bad, "fitting": partly}).verdict == "depends"
+    assert (found.verdict, found.effect) == ("supported where run", 2.0)
+    assert under_readings("the rate", {"printed": bad, "fitting": partly}).verdict == "depends on an unstated choice"
     assert under_readings("the rate", {"printed": idle, "fitting": idle}).verdict == "not run"
 
 
-@pytest.mark.parametrize("other", ["holds", "fails"])
+@pytest.mark.parametrize("other", ["supported", "refuted"])
 def test_an_open_reading_leaves_the_claim_open(other: str) -> None:
     """No reading says the opposite of another, so nothing turns on them."""
-    clear, wide = Outcome(other, 1.0, reason="clear"), Outcome("open", 0.1, reason="wide")
+    clear, wide = Outcome(other, 1.0, reason="clear"), Outcome("inconclusive", 0.1, reason="wide")
     for readings in ({"a": clear, "b": wide}, {"b": wide, "a": clear}):
         found = under_readings("the rate", readings)
-        assert (found.verdict, found.effect) == ("open", 0.1)
+        assert (found.verdict, found.effect) == ("inconclusive", 0.1)
         assert "clear" in found.reason
         assert "wide" in found.reason
 
@@ -206,7 +206,7 @@ def test_claims_that_turn_on_our_choice_say_so(tmp_path: Path) -> None:
     fits = table1("lr_eta003", (0, 0, 2), (0, 1, 117), (1, 0, 1), (1, 1, 1000))
     network = table1("cnn2", (0, 0, 2), (0, 1, 117), (1, 0, 1), (1, 1, 232))
     found = judged(tmp_path, "fedagrac", "paper", table1=pd.concat([printed, fits, network]))
-    assert found["c04"].verdict == "depends"
-    assert found["c02"].verdict == "depends"
-    assert "rate 0.001: fails" in found["c04"].reason
-    assert "rate 0.03: holds" in found["c04"].reason
+    assert found["c04"].verdict == "depends on an unstated choice"
+    assert found["c02"].verdict == "depends on an unstated choice"
+    assert "rate 0.001: refuted" in found["c04"].reason
+    assert "rate 0.03: supported" in found["c04"].reason

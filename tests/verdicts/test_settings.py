@@ -13,15 +13,15 @@ from verdict_cells import cells, four_settings, one_sided, outcome, runs, verdic
 def test_quantifiers(tmp_path: Path) -> None:
     frame = four_settings(tmp_path, 5, 3, 1, -2)
     check = {"better": "a", "than": ["b"]}
-    assert verdict(frame, **check) == "fails"
-    assert verdict(frame, **check, quantifier="any") == "holds"
-    assert verdict(frame, **check, quantifier="any", margin=6) == "fails"
-    assert verdict(frame, **check, quantifier={"fraction": 0.75}) == "holds"
-    assert verdict(frame, **check, quantifier={"fraction": 0.8}) == "fails"
-    assert verdict(frame, **check, quantifier={"fraction": [0.75, 0.75]}) == "holds"
-    assert verdict(frame, **check, quantifier={"fraction": [0, 0.5]}) == "fails"
+    assert verdict(frame, **check) == "refuted"
+    assert verdict(frame, **check, quantifier="any") == "supported"
+    assert verdict(frame, **check, quantifier="any", margin=6) == "refuted"
+    assert verdict(frame, **check, quantifier={"fraction": 0.75}) == "supported"
+    assert verdict(frame, **check, quantifier={"fraction": 0.8}) == "refuted"
+    assert verdict(frame, **check, quantifier={"fraction": [0.75, 0.75]}) == "supported"
+    assert verdict(frame, **check, quantifier={"fraction": [0, 0.5]}) == "refuted"
     result = outcome(frame, **check, quantifier="mean", margin=1.0)
-    assert (result.verdict, result.effect) == ("holds", pytest.approx(0.75, abs=1e-3))
+    assert (result.verdict, result.effect) == ("supported", pytest.approx(0.75, abs=1e-3))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -40,13 +40,13 @@ def test_how_many_settings_are_shown_is_a_partial_conjunction(seed: int, tmp_pat
     check = {"better": "a", "than": ["b"]}
     found = {}
     for k in range(1, n + 1):
-        expected = "holds" if shown(inside, k) else "fails" if shown(outside, n - k + 1) else "open"
+        expected = "supported" if shown(inside, k) else "refuted" if shown(outside, n - k + 1) else "inconclusive"
         found[k] = verdict(frame, **check, quantifier={"fraction": k / n})
         assert found[k] == expected
     assert [verdict(frame, **check, quantifier=q) for q in ("all", "any")] == [found[n], found[1]]
 
 
-@pytest.mark.parametrize(("side", "every", "one"), [(1, "holds", "open"), (-1, "open", "fails")])
+@pytest.mark.parametrize(("side", "every", "one"), [(1, "supported", "inconclusive"), (-1, "inconclusive", "refuted")])
 def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tmp_path: Path) -> None:
     """One-sided p = 0.02 in each: alone enough, among eight not. All of them and one of them are `all` and `any`."""
     seeds = np.array([-1.0, 0.0, 1.0])
@@ -56,8 +56,8 @@ def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tm
     frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
     check = {"better": "a", "than": ["b"]}
     for quantifier, expected in (
-        ("all", every), ({"fraction": 0.95}, every), ({"fraction": 1}, every), ({"fraction": 0.5}, "open"),
-        ("any", one), ({"fraction": 0.1}, one), ({"fraction": [0.25, 0.5]}, "open"),
+        ("all", every), ({"fraction": 0.95}, every), ({"fraction": 1}, every), ({"fraction": 0.5}, "inconclusive"),
+        ("any", one), ({"fraction": 0.1}, one), ({"fraction": [0.25, 0.5]}, "inconclusive"),
     ):  # fmt: skip
         assert verdict(frame, **check, quantifier=quantifier) == expected, quantifier
 
@@ -66,7 +66,12 @@ def test_as_many_settings_as_are_allowed_are_not_too_many(tmp_path: Path) -> Non
     """One of four is shown, and nothing of the others."""
     check = {"better": "a", "than": ["b"]}
     frame = four_settings(tmp_path, 5, 0, 0, 0)
-    for some, expected in (([0.25, 0.25], "open"), ([0, 0.25], "open"), ([0, 0.2], "fails"), ([0.25, 1], "holds")):
+    for some, expected in (
+        ([0.25, 0.25], "inconclusive"),
+        ([0, 0.25], "inconclusive"),
+        ([0, 0.2], "refuted"),
+        ([0.25, 1], "supported"),
+    ):
         assert verdict(frame, **check, quantifier={"fraction": some}) == expected, some
 
 
@@ -86,39 +91,39 @@ def test_none_and_all_are_no_bounds_of_a_number_of_settings(tmp_path: Path) -> N
     check = {"better": "a", "than": ["b"]}
     frame = four_settings(tmp_path, *[-2.0] * 8)
     found = outcome(frame, **check, quantifier={"fraction": [0, 0.75]})
-    assert (found.verdict, found.effect, found.interval) == ("holds", 0.75, (0.75, 0.75))
+    assert (found.verdict, found.effect, found.interval) == ("supported", 0.75, (0.75, 0.75))
     frame = four_settings(tmp_path, *[2.0] * 8)
     for some, effect in (([0.25, 1], 0.75), ([0, 0.75], -0.25)):
         found = outcome(frame, **check, quantifier={"fraction": some})
-        assert (found.verdict, found.effect) == ("holds" if effect > 0 else "fails", effect)
+        assert (found.verdict, found.effect) == ("supported" if effect > 0 else "refuted", effect)
 
 
 def test_a_statistic_uses_seeds_that_have_every_setting(tmp_path: Path) -> None:
     frame = four_settings(tmp_path, 5, 3)
     frame = frame[~((frame["n"] == "1") & (frame["seed"] > 0))]
     result = outcome(frame, better="a", than=["b"], quantifier="mean")
-    assert (result.verdict, result.n) == ("open", 1)
+    assert (result.verdict, result.n) == ("inconclusive", 1)
 
 
 def test_parts_inherit_and_the_worst_one_decides(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=9, b=5, c=[7])
     good, bad = {"where": {"algorithm": ["a"]}}, {"where": {"algorithm": ["b"]}}
     one, two, three, four = ({"for": {"algorithm": [name]}, "is": "> 6"} for name in "abcd")
-    assert verdict(frame, all_of=[one]) == "holds"
-    assert verdict(frame, all_of=[one, two]) == "fails"
-    assert verdict(frame, all_of=[one, three]) == "open"
-    assert verdict(frame, all_of=[one, four]) == "holds where run"
-    assert verdict(frame, all_of=[two, four]) == "fails"
-    assert verdict(frame, all_of=[three, four]) == "open"
+    assert verdict(frame, all_of=[one]) == "supported"
+    assert verdict(frame, all_of=[one, two]) == "refuted"
+    assert verdict(frame, all_of=[one, three]) == "inconclusive"
+    assert verdict(frame, all_of=[one, four]) == "supported where run"
+    assert verdict(frame, all_of=[two, four]) == "refuted"
+    assert verdict(frame, all_of=[three, four]) == "inconclusive"
     assert verdict(frame, all_of=[four, four]) == "not run"
-    assert verdict(frame, is_="> 6", all_of=[{"for": good["where"]}]) == "holds"
-    assert verdict(frame, is_="> 6", all_of=[{"for": bad["where"]}]) == "fails"
+    assert verdict(frame, is_="> 6", all_of=[{"for": good["where"]}]) == "supported"
+    assert verdict(frame, is_="> 6", all_of=[{"for": bad["where"]}]) == "refuted"
 
 
 def test_a_setting_of_which_nothing_is_known_is_not_the_one_that_is_shown(tmp_path: Path) -> None:
     frame = cells(tmp_path, "1,0,skew,1", "1,1,skew,5", "2,0,skew,", "2,1,skew,", columns="n,seed,metric,value")
     result = outcome(frame, metric="skew", is_="> 2")
-    assert (result.verdict, result.effect) == ("open", pytest.approx(1))
+    assert (result.verdict, result.effect) == ("inconclusive", pytest.approx(1))
 
 
 def test_settings_without_a_value_or_with_the_word_none_are_not_numbers_that_lack(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def deciding(m: Measured | None, names: Mapping[str, str]) -> str:
 
 
 def ours(v: Verdict) -> str:
-    """The deciding number of a verdict; where it depends on a reading, that of each."""
+    """The deciding number of a verdict; where it depends on an unstated choice, that of each alternative."""
     each = [f"{name}: {deciding(m, v.names)}" for name, m in v.under]
     return "; ".join(each) or deciding(v.measured, v.names)
 
@@ -72,24 +72,23 @@ def demanded(m: Measured, ours: bool) -> str:
 
 
 def basis(v: Verdict) -> str:
-    """On what a verdict rests: "64 settings, 3 to 10 seeds, mean, look 2: 97.5 % intervals"."""
+    """The basis of a verdict: "64 settings, 3 to 10 seeds, mean, interim analysis 2: 97.5 % intervals"."""
     if not v.settings:
         return ""
     fewest, most = v.seeds
     seeds = f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed") if most else "no seeds"
-    looked = f", look {v.look}: {100 * level_at(v.look):.3g} % intervals" if v.look > 1 else ""
+    looked = f", interim analysis {v.look}: {100 * level_at(v.look):.3g} % intervals" if v.look > 1 else ""
     return f"{counted(v.settings, 'setting')}, {seeds}{', one split' * v.one_split}, {v.quantity}{looked}"
 
 
 def beside_print(v: Verdict) -> list[str]:
-    """What a verdict is beside the paper: not from a sentence of it, of another size, against its own numbers; and by
-    other windows."""
-    ends = list(dict.fromkeys(map(number, v.size or ())))
+    """Remarks on a verdict: its source, the size of the effect, the paper's own numbers, other windows."""
+    ends = list(dict.fromkeys(f"{number(100 * share)} %" for share in v.size or ()))
     return [
         *([f"read off a {v.source}" if v.source != "derived" else v.source] if v.source != "sentence" else []),
-        *([f"size {' to '.join(ends)} of the printed"] if ends else []),
-        *(["fails on the paper's own numbers"] if v.paper_numbers == "fails" else []),
-        *([f"hangs on the number of last evaluations: {v.windows}"] if v.windows else []),
+        *([f"effect: {' to '.join(ends)} of the published one"] if ends else []),
+        *(["refuted by the paper's own numbers"] if v.paper_numbers == "refuted" else []),
+        *([f"changes with the number of averaged evaluations: {v.windows}"] if v.windows else []),
     ]
 
 
