@@ -12,12 +12,15 @@ import numpy as np
 
 from reproduce.data.dataset import Dataset
 from reproduce.data.sources import find_source
+from reproduce.declare.experiment import Experiment
 from reproduce.declare.values import Indices
 from reproduce.errors import UserError
 from reproduce.partitions.split import loaded
 from reproduce.settings import settings
 from reproduce.streams import rng
 
+JUDGE, HELD_OUT = "judged_by", "held-out part"
+"""The label of runs that choose rates and are not reported, and what judges these."""
 PART = 10
 """One of so many training samples is held out."""
 
@@ -78,3 +81,9 @@ def validated(problem: Any) -> Any:
     wanted = (problem.train_samples, problem.test_samples)
     train, test = (min(n, there) for n, there in zip(wanted, data.sizes, strict=True))
     return replace(problem, data=data, partition=partition, train_samples=train, test_samples=test)
+
+
+def judged(e: Experiment) -> Experiment:
+    """The run as it chooses a rate: labelled, and with its problem `validated`; itself if there are no data."""
+    problem = validated(e.problem)
+    return e if problem == e.problem else replace(e, labels={**e.labels, JUDGE: HELD_OUT}, problem=problem)

@@ -25,7 +25,7 @@ from reproduce.declare.experiment import Experiment, Panel, canonical
 from reproduce.engine.host import memory
 from reproduce.errors import OwnCodeError, UserError
 from reproduce.files import sole
-from reproduce.partitions.heldout import validated
+from reproduce.partitions.heldout import HELD_OUT, JUDGE, judged
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
 from reproduce.play.specs import Spec, parse
@@ -38,9 +38,6 @@ FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Multiples of the rate that an algorithm has untuned: all have a grid of as many points."""
 TUNING_SEEDS = (1000, 1001)
 """Seeds on which rates are chosen; they are never reported."""
-JUDGE = "judged_by"
-HELD_OUT = "held-out part"
-"""What judges a rate: a part of the training data that no client has."""
 
 
 @dataclass
@@ -288,12 +285,6 @@ def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
     name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
     panel = Panel(name, (experiment,), seeds, f"benchmark of {entry.benchmark.panel}")
     return Job(entry.benchmark.scale, "play", name, panel, (experiment,), (), entry.benchmark.slug)
-
-
-def judged(e: Experiment) -> Experiment:
-    """The run as it judges a rate: by a part of the training data that no client has; itself if there are no data."""
-    problem = validated(e.problem)
-    return e if problem == e.problem else dataclasses.replace(e, labels={**e.labels, JUDGE: HELD_OUT}, problem=problem)
 
 
 def joined(jobs: Sequence[Job]) -> Job:

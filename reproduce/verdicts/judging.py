@@ -12,7 +12,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from statistics import median
 
 from reproduce.report.metrics import agree, t_interval
@@ -93,19 +93,19 @@ class Judgement:
 def median_interval(values: Sequence[float], level: float = LEVEL) -> Observation:
     """The interval of the median between two order statistics: the inversion of the sign test, exact for every
     distribution, infinite values included. Unbounded if the values are too few (fewer than six at 95 %)."""
-    rank = _rank(level, len(values))
-    ordered = sorted(values)
-    return (ordered[rank - 1], ordered[-rank]) if rank else NO_INFORMATION
+    from scipy.stats import quantile_test
+
+    low, high = map(float, quantile_test(values).confidence_interval(level))
+    return -INF if math.isnan(low) else low, INF if math.isnan(high) else high
 
 
 def share_interval(values: Sequence[float], level: float = LEVEL) -> Observation:
     """The interval of Clopper and Pearson for a share, of answers yes (1) and no (0). It excludes one half where the
     sign test rejects."""
-    from scipy.stats import beta
+    from scipy.stats import binomtest
 
-    n, yes, tail = len(values), round(sum(values)), (1 - level) / 2
-    low = float(beta.ppf(tail, yes, n - yes + 1)) if yes else 0.0
-    return low, float(beta.ppf(1 - tail, yes + 1, n - yes)) if yes < n else 1.0
+    found = binomtest(round(sum(values)), len(values)).proportion_ci(level)
+    return float(found.low), float(found.high)
 
 
 @dataclass(eq=False)
@@ -214,15 +214,6 @@ def _centre(low: float, high: float) -> float:
     if math.isinf(low) and math.isinf(high):
         return low if low == high else math.nan
     return high if math.isinf(low) else low if math.isinf(high) else (low + high) / 2
-
-
-@cache
-def _rank(level: float, n: int) -> int:
-    """The largest k with P(Binomial(n, 1/2) < k) <= (1 - level) / 2: the k-th values from the ends bound the median."""
-    below, k = 0, 0
-    while (below := below + math.comb(n, k)) <= (1 - level) / 2 * 2**n:
-        k += 1
-    return k
 
 
 # --- many settings together -------------------------------------------------------------------------------------------

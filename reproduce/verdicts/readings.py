@@ -191,23 +191,26 @@ def held(paper: str, entries: Iterable[Where], results: Path | None = None) -> l
         wanted = [n for n in cells["reading"].unique() if any(fnmatchcase(n, each) for each in of.get("reading", ()))]
         mine = cells[cells["reading"].isin(wanted) & cells["table"].isin(of["tables"])]
         try:
-            found += [_held(paper, of, mine, results)] if len(mine) else []
+            found += _held(paper, of, mine, results) if len(mine) else []
         except UserError as error:
             raise UserError(f"reproduce/papers/{paper}/readings.yaml, '{of['says']}': {error}") from error
     return found
 
 
-def _held(paper: str, of: Where, cells: Rows, results: Path | None) -> Held:
+def _held(paper: str, of: Where, cells: Rows, results: Path | None) -> list[Held]:
+    """That of an entry; none where no cell fulfils its conditions."""
     there = cells["table"].unique()
     cells = cells.assign(**spelled(cells, dict.fromkeys(c for t in there for c in columns(paper, t) if c in cells)))
     rows = pd.concat([beside(paper, t, cells[cells["table"] == t]) for t in there], ignore_index=True)
     rows = selected(rows[rows["ours"].notna()], of.get("where", {}))
+    if rows.empty:
+        return []
     chosen = choose(of, rows)
     after = pd.concat([selected(rows, {**where, "reading": name}) for where, name in chosen])
     declared = pd.concat([of_table(paper, table, results) for table in there])
     before = after[KEYS].merge(declared, "left", on=KEYS).set_axis(after.index)
     speak = after["gap"].notna() & before["gap"].notna()
-    return Held(of, cells, chosen, before[speak], after[speak])
+    return [Held(of, cells, chosen, before[speak], after[speak])]
 
 
 def choose(of: Where, rows: Rows) -> list[tuple[Where, str]]:

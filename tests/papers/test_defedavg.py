@@ -16,7 +16,7 @@ from reproduce.clocks.events import Events
 from reproduce.declare.experiment import PACKAGE
 from reproduce.papers.defedavg import choices, measures, runs, settings
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
-from reproduce.partitions.heldout import validated
+from reproduce.partitions.heldout import JUDGE, validated
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, Source, load
 from reproduce.runs import plan
@@ -252,7 +252,7 @@ def test_cells_of_the_variants(smoke: dict[str, Path]) -> None:
     frame = all_of.frame
     grid = frame[(frame["algorithm"] == "tuned_defedavg_iid") & (frame["metric"] == "accuracy")]
     found: dict[bool, dict[tuple[str, str], tuple[float, float]]] = {True: {}, False: {}}
-    for judged, part in grid.groupby(grid[choices.JUDGE].notna()):
+    for judged, part in grid.groupby(grid[JUDGE].notna()):
         for rates, rows in part.groupby(["global_lr", "local_lr"]):
             firsts = [run[run["value"] >= 80]["time"].min() for _, run in rows.groupby("seed")]
             final = rows.sort_values("round").groupby("seed")["value"].last().mean()
@@ -272,7 +272,7 @@ def test_rates_are_chosen_from_a_whole_grid_only(smoke: dict[str, Path]) -> None
     grid = frame[(frame["algorithm"] == "tuned_defedavg_iid")]
     assert "tuned_defedavg_iid" in set(numbers_of("sensitivity", whole)["algorithm"])
     first = (grid[["global_lr", "local_lr"]] == grid[["global_lr", "local_lr"]].iloc[0]).all(axis=1)
-    for part in (grid[choices.JUDGE].notna(), grid[choices.JUDGE].isna()):
+    for part in (grid[JUDGE].notna(), grid[JUDGE].isna()):
         numbers = numbers_of("sensitivity", replace(whole, frame=frame.drop(index=grid.index[first & part])))
         assert "tuned_defedavg_iid" not in set(numbers["algorithm"])
         assert "tuned_fedavg" in set(numbers["algorithm"])
@@ -289,7 +289,7 @@ def test_rates_are_chosen_by_data_that_nobody_trains_on_and_seeds_that_nobody_re
             for ours, theirs in zip(judging.experiments, reported.experiments, strict=True):
                 assert ours.problem == validated(theirs.problem) != theirs.problem
                 assert replace(ours, problem=theirs.problem, labels=theirs.labels) == theirs
-                assert ours.labels == {**theirs.labels, choices.JUDGE: "held-out part"}
+                assert ours.labels == {**theirs.labels, JUDGE: "held-out part"}
     jobs = [j for j in plan.artifact_jobs("reduced", "defedavg/sensitivity") if j.name.startswith("validated")]
     assert [j.requires for j in jobs] == [("fashion_mnist",)] * 2
 
@@ -298,7 +298,7 @@ def test_the_test_set_chooses_no_rate(smoke: dict[str, Path]) -> None:
     """Where it says the opposite, the same point is chosen."""
     whole = histories("sensitivity", smoke)
     frame = whole.frame
-    spoilt = frame["algorithm"].str.startswith("tuned_") & frame[choices.JUDGE].isna() & (frame["metric"] == "accuracy")
+    spoilt = frame["algorithm"].str.startswith("tuned_") & frame[JUDGE].isna() & (frame["metric"] == "accuracy")
     turned = frame.assign(value=frame["value"].where(~spoilt, 100 - frame["value"]))
     points = [numbers_of("sensitivity", replace(whole, frame=f)).query("seed == -1") for f in (frame, turned)]
     pd.testing.assert_frame_equal(*points)

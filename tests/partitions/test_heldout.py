@@ -15,11 +15,11 @@ from reproduce.data.embedded import ImageBlobs
 from reproduce.data.load import of_record
 from reproduce.data.userdata import ByColumn
 from reproduce.errors import UserError
-from reproduce.partitions.heldout import PART, HeldOut, validated
+from reproduce.partitions.heldout import HELD_OUT, PART, HeldOut, validated
 from reproduce.partitions.split import split
 from reproduce.play import scores, summary
 from reproduce.play.benchmarks import ALIASES, Benchmark, find
-from reproduce.play.match import HELD_OUT, Match
+from reproduce.play.match import Match
 from reproduce.play.specs import Spec
 from reproduce.settings import settings
 

@@ -96,6 +96,8 @@ def test_without_cells_there_is_nothing_to_say(results: Path) -> None:
     entry = {"tables": ["table8"], "says": "x", "reading": ["near *"], "blocks": ["dataset"]}
     assert readings.held("dynamic_init", [entry], results) == []
     assert readings.held("dynamic_init", [entry], results / "none") == []
+    elsewhere = {**entry, "tables": ["table9"], "where": {"dataset": "ag_news"}}
+    assert readings.held("dynamic_init", [elsewhere], results) == []
 
 
 FILE = """

@@ -12,12 +12,9 @@ from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.models.declared import MLP, ConvNet, KaimingMLP
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
-from reproduce.partitions.heldout import validated
+from reproduce.partitions.heldout import judged
 from reproduce.partitions.labels import Shards
 from reproduce.systems.schedule import UniformSlowdown
-
-JUDGE = "judged_by"
-"""The label of runs that choose rates, and are not reported."""
 
 
 class Choice(NamedTuple):
@@ -125,7 +122,7 @@ TEXTS |= {f"tuned_{name}": "best rates of the grid, by held-out data" for name i
 
 def panels(scale: str) -> tuple[Panel, ...]:
     """The middle column of Table I, its variants, and the grid of rates, once as it is reported and once, on seeds that
-    are not, as it is judged (`_validated`); at paper scale of Fashion-MNIST only."""
+    are not, as it is judged (`heldout.judged`); at paper scale of Fashion-MNIST only."""
     setting = settings.SETTINGS[scale][0]
     n = setting.participants[0]
     order = ("given", "sensitivity", "tuned", "more", "sum", "data", "start", "validated")
@@ -143,8 +140,7 @@ def panels(scale: str) -> tuple[Panel, ...]:
         tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
         found["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
         unseen = tuple(1000 + seed for seed in setting.seeds)
-        judged = map(_validated, tuned)
-        found["validated"].append(runs.panel(f"validated-{{}}-{distribution}", setting, judged, unseen))
+        found["validated"].append(runs.panel(f"validated-{{}}-{distribution}", setting, map(judged, tuned), unseen))
     return tuple(panel for group in found.values() for panel in group)
 
 
@@ -168,8 +164,3 @@ def _tuned(setting: ClockSetting, distribution: str, n: int, algorithm: str) -> 
         server, local = ("" if rate is None else f"{rate:g}" for rate in pair)
         told = {"global_lr": server, "local_lr": local}
         yield runs.run(setting, distribution, n, f"tuned_{algorithm}", pair, further=False, **told)
-
-
-def _validated(e: Experiment) -> Experiment:
-    """A point of the grid as it judges rates: by a tenth of the training data that no client has."""
-    return replace(e, labels={**e.labels, JUDGE: "held-out part"}, problem=validated(e.problem))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.artifacts import REACHED
-from reproduce.papers.defedavg.choices import JUDGE
+from reproduce.partitions.heldout import JUDGE
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, label_columns
 
