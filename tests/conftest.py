@@ -1,7 +1,5 @@
 """Every test starts with a clean environment: no user's settings, a store of its own, one thread, no display."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """`reproduce.train`: the example of the docs from an empty folder, what it returns, what importing it costs."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

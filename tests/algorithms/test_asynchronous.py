@@ -1,7 +1,5 @@
 """Asynchronous training against a loop in NumPy written from the paper: six policies, their options, identities."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a lost message holds is nobody's knowledge: no algorithm that is declared or can be tried may use it."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """FedACS and its baselines against a plain loop over rounds and clients, written from the paper."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """FedaGrac, its schemes and its baselines against a naive loop, one client and one gradient after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

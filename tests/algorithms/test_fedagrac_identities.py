@@ -1,7 +1,5 @@
 """Identities between the algorithms of FedaGrac, where they converge on quadratics, and the numbers of Fig. 1."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

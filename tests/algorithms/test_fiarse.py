@@ -1,7 +1,5 @@
 """FIARSE and pruning-greedy against a naive NumPy loop on masked logistic regression, in float64."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

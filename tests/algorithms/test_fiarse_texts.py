@@ -1,7 +1,5 @@
 """FIARSE and its rivals on texts: shards of thresholds, AdamW under masks, levels, and what cannot be run."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """MOON and groups in rotation: a network of two layers over sessions, against a plain NumPy loop in float64."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 

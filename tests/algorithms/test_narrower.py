@@ -1,7 +1,5 @@
 """HeteroFL, FedRolex and FjORD against NumPy loops on a perceptron, ScaleFL against a plain loop; float64."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

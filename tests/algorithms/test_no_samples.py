@@ -1,7 +1,5 @@
 """A client without samples, which a partition may allow, takes part in vain in every algorithm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Running statistics of a network are averaged in every algorithm, on every clock, whatever the server's step is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """dynamic_init: distances and weights of the session starts, work and models of its experiments."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What momenta, mixtures, fingerprints and models that stand still do with running statistics of batches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """All methods of the paper: if everybody holds everything they are FedAvg; shards; sets of weights against Python's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any

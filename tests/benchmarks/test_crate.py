@@ -1,7 +1,5 @@
 """The RO-Crate: what it says is what lies there, and the profile's validator finds nothing to say."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -61,7 +59,6 @@ def test_files_actions_and_inputs_are_those_of_the_results(made: dict[str, Any])
     assert {r["@id"] for a in actions for r in a["result"]} >= trained | drawn
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_validator_of_the_profile_passes_it_and_not_another(
     made: dict[str, Any], monkeypatch: pytest.MonkeyPatch

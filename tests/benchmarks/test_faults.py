@@ -1,12 +1,8 @@
 """The kill harness in short, on the cheapest job of each paper and clock; it notices what it looks for."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from benchmarks.faults import COLUMNS, KINDS
 
@@ -42,7 +38,6 @@ def counted(before: str, kills: int) -> dict[str, int]:
     return dict(zip(names[1:], map(int, numbers[1:]), strict=True))
 
 
-@pytest.mark.slow
 def test_no_death_changes_a_bit() -> None:
     found = counted("", 40)
     assert tuple(found) == COLUMNS
@@ -54,11 +49,9 @@ def test_no_death_changes_a_bit() -> None:
     assert (found["changed jobs"], found["half files"]) == (0, 0)
 
 
-@pytest.mark.slow
 def test_a_resumption_that_changes_a_bit_is_noticed() -> None:
     assert counted(BENT, 8)["changed jobs"] > 0
 
 
-@pytest.mark.slow
 def test_a_file_that_is_written_in_place_is_noticed() -> None:
     assert counted(IN_PLACE, 8)["half files"] > 0

@@ -1,7 +1,5 @@
 """The GPU benchmark on the CPU with tiny models, in a process that has torch and numpy and little else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -24,7 +22,6 @@ ABSENT = (
 )  # fmt: skip
 
 
-@pytest.mark.slow
 def test_gpu_benchmark_runs_without_anything_but_torch_torchvision_and_numpy(tmp_path: Path) -> None:
     environment = {**os.environ, "REPRODUCE_STORE": str(tmp_path)}
     root = Path(__file__).parents[2]

@@ -1,7 +1,5 @@
 """The peers benchmark without peers: which Python runs what, and torchvision beside another torch."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

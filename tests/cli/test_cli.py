@@ -1,7 +1,5 @@
 """The command line: what it prints for people and for programs, and how it refuses wrong input."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

@@ -3,8 +3,6 @@
 The rows are in `inputs.py` and `inputs_damage.py`.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

@@ -1,7 +1,5 @@
 """`reproduce partition`: what it says."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Where commands are started, and with which streams: in the project, elsewhere, in a folder that is gone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A training that is asked to stop writes its checkpoint, says so in a line, and goes on from it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

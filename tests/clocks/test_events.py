@@ -1,7 +1,5 @@
 """The event clock: what is trained from what, when it is evaluated, when it ends, and that it resumes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

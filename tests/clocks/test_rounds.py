@@ -1,7 +1,5 @@
 """The round clock: how runs end, and which batches clients take."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

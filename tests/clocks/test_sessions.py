@@ -1,7 +1,5 @@
 """The session clock and the schemes of initial models, against a plain NumPy loop of the paper's algorithm."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A server step in place gives the same as out of place, on every clock: what clocks remember is not written to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A SLURM cluster of one node, this machine, in a folder of its own, without accounting."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -60,7 +58,7 @@ class OneNode:
         self.environment = {"PATH": PATH}
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
 
-    def __enter__(self) -> OneNode:
+    def __enter__(self) -> "OneNode":
         for name in ("state", "spool"):
             (self.folder / name).mkdir(parents=True)
         self.folder.chmod(0o711)

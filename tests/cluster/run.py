@@ -7,8 +7,6 @@ and lets all jobs fail: cancelled, then in the training itself. The results must
 must complete them. Ends with status 0 and says why where there is no SLURM. Needs snakemake-executor-plugin-slurm.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

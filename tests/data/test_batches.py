@@ -1,7 +1,5 @@
 """Batches: sizes that mean nothing, plans of a user's own, and batches of one sample, too small for some networks."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass

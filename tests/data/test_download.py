@@ -1,7 +1,5 @@
 """Fetching data sets: what comes is verified, what fails says what to do."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Embedded data: digits, and classes that are generated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The formats of data sets: a small fake of each, decoded."""
 
-from __future__ import annotations
-
 import lzma
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Tests of the real files need REPRODUCE_DATA.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Texts as word pieces and byte pairs: of their own training texts, or stored ones; what is said about them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

@@ -1,7 +1,5 @@
 """A user's own data set: what works as it is, and what ends in one line before any training."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path

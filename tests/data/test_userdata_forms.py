@@ -1,7 +1,5 @@
 """A user's own data: known by its content, a fifth held out, clients by a column. Its forms are in `data_forms`."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every form of a user's data (`data_forms`) gives the same samples as plain arrays, or is refused in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every measure that is a value against a plain computation, on random curves; lines of a toy history; doubts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

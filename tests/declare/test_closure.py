@@ -1,7 +1,5 @@
 """The digest of the code: what is in it, what is not and why, what changes it, and that Python's version does not."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

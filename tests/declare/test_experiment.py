@@ -1,7 +1,5 @@
 """An experiment that cannot run is refused when it is declared, in one line, and not in the middle of a run."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The one check of what fields of records may be: a value of each room that means nothing, and what a line says."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -122,7 +120,7 @@ def test_an_experiment_names_itself_the_record_the_field_the_bounds_and_the_valu
 class Odd(FedAvg):
     """A user's own: a name for checkers alone, and what is no plain value."""
 
-    of: Unknown | None = None
+    of: "Unknown | None" = None
     more: Any = ()
     steps: int = 2
 

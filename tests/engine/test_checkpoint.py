@@ -1,7 +1,5 @@
 """A checkpoint is taken over whole, by the runs that wrote it, or not at all; nothing in it is ever executed."""
 
-from __future__ import annotations
-
 import errno
 import io
 import pickle

@@ -1,7 +1,5 @@
 """What becomes of runs whose numbers overflow: a recorded status; the runs beside them go on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Losses and accuracies of many models against a plain loop over models and samples, in float64."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

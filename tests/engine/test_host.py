@@ -1,7 +1,5 @@
 """Processor time and memory of a job: who pays for what, and that results say it. Clocks are counted, not measured."""
 
-from __future__ import annotations
-
 import itertools
 import platform
 import re

@@ -1,7 +1,5 @@
 """A user's own algorithm gives the same bits whatever runs beside it, or an error that says why."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Reduced precision: asked for, applied where it is said to apply, recorded, shown, and never mixed with float32."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The fields come from the dataclasses: one that is added is refused by all until 
 shows it.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

@@ -3,8 +3,6 @@
 Their states have no entry that the clock, the algorithm or the engine does not declare.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import count
 from pathlib import Path

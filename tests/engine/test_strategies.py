@@ -1,7 +1,5 @@
 """Every execution strategy against the reference loop, in float64."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random crops and flips: against a loop over images, and independent of who else is in the stack."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The order in which requests come changes the order of the answers and nothing else, to the bit, in float32."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import fields, replace
 from typing import Any

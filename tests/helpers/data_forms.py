@@ -3,8 +3,6 @@
 Expected are the plain arrays (`data_makers.Plain`), or the line that refuses it (a pattern). Add a row for a form.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

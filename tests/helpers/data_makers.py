@@ -1,7 +1,5 @@
 """What makes a user's data in the working directory, for the rows of `data_forms`; each gives what `bring` is given."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Callable

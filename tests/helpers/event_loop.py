@@ -1,8 +1,6 @@
 """The policies once more, event by event: one heap of events in the order of (time, priority, client), as the paper has
 them. Written from the paper alone, slow, and without anything of `reproduce.systems` but the numbers of the records."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush

@@ -1,7 +1,5 @@
 """Small fakes of data sets in a temporary data folder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 A fork has the folder, the environment, the words and the exit of `python -m MODULE`; nothing of this package is in it.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -4,8 +4,6 @@ A row is tried in a folder with a finished table of smoke scale (`tests/cli/test
 `inputs_damage.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that are damaged or no such files: records of replays, checkpoints, claims, data. One row an input."""
 
-from __future__ import annotations
-
 import io
 import lzma
 import pickle

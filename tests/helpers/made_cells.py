@@ -1,7 +1,5 @@
 """Cells as they are committed, with their record."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """A project in miniature for tests of the workflow and the command line: the real Snakefile, configuration, plan and
 commands around papers, training and rendering that take no time."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A file of a user's own with algorithms that work, raise, diverge or are none, and one that it imports."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A file of a user's own with algorithms as people write them: where they draw from, remember, what they return."""
 
-from __future__ import annotations
-
 FILES = {"habits_helper.py": "KEPT = {}\n", "habits_lazy.py": "N = {}\n"}
 OWN = """
 import functools, os, random, threading, time

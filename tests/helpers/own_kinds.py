@@ -1,7 +1,5 @@
 """Modules that went wrong once, a kind each: they run by themselves, and a loop that is not plain torch's shows it."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 TRACED: a graph takes their place. ALONE: they run by themselves. REFUSED: a line says why.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import types

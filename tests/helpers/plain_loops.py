@@ -3,8 +3,6 @@
 The luck of a local run is that of the engine's stream; all else is torch's.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

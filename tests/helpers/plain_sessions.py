@@ -1,7 +1,5 @@
 """The algorithms of dynamic_init once more, as one plain NumPy loop, and the small experiment it is compared on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What many tests begin with: experiments played to their end, files of cells with their records."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Softmax regression in NumPy; parameters are [weights by class, biases]."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Tables to test with: artifacts, cells like a paper's own numbers, and printed numbers written as CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import StringIO

@@ -1,7 +1,5 @@
 """A clock of experiments that are declared, stored and shown, but never run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

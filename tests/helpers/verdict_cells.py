@@ -1,7 +1,5 @@
 """Hand-made cells for the tests of verdicts, and what is said of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

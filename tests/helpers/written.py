@@ -1,7 +1,5 @@
 """Results files as tests write them: runs of one row each, with little said of where they come from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A user's own module: traced and stacked, or by itself; its numbers are those of torch; what is wrong is one line."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The models of dynamic_init: sizes, and training against PyTorch's own modules in float64."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The operators against torch's own, and what torch does not survive."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -27,7 +25,6 @@ print("survived")
 """
 
 
-@pytest.mark.slow
 def test_narrow_shortcuts_with_a_stride_do_not_corrupt_memory() -> None:
     """In a process of its own, which dies without the guard; the fault is in what oneDNN takes on AVX2."""
     environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"}

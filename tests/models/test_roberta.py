@@ -1,7 +1,5 @@
 """RoBERTa against the library `transformers`: logits, gradients, narrower networks, training with the same weights."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stored weights: found in the data folder or in the cache of torchvision, checked, and said in every result."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Printed numbers beside ours: intervals, distances, leads, against scipy and by hand from small tables."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The pages of the committed results in a real browser: filters, links, sizes, no errors, no other host."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

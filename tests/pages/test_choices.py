@@ -1,7 +1,5 @@
 """What the papers leave open: registers are read strictly, answer every question, and quote cells that are there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims, runs, artifacts with numbers, trainings: every place that counts them says the same."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the pages say: numbers are those of the files, references lead somewhere, coverage counts what there is."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

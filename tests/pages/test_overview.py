@@ -1,7 +1,5 @@
 """The overview picture: every figure and table once, a segment for each claim about it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

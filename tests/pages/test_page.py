@@ -1,7 +1,5 @@
 """The report's page: everything that is known is on it, in one well-formed file that asks no other host."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

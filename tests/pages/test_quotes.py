@@ -1,7 +1,5 @@
 """Numbers for sentences: against scipy on the raw numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

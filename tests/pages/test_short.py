@@ -1,7 +1,5 @@
 """Papers in short: a sentence sees one scale, follows its claims' verdicts, and the answer is counted from verdicts."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

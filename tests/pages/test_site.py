@@ -1,7 +1,5 @@
 """The site of the documents, as far as it can be tried without Sphinx; `make docs` is the whole test."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

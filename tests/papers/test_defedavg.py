@@ -1,7 +1,5 @@
 """DeFedAvg's declarations against what the paper prints, and its smoke runs from training to cells."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from dataclasses import replace

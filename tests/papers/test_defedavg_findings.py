@@ -1,7 +1,5 @@
 """What DeFedAvg's printed tables give away: from the reported files, and lost when these are changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

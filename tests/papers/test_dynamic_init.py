@@ -1,7 +1,5 @@
 """dynamic_init: what is declared, how it is measured, and what the smoke scale must show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

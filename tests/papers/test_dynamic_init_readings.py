@@ -1,8 +1,6 @@
 """Readings of Tables 8, 9 and 11 of dynamic_init: what is declared, where a printed number is compared, and what the
 printed numbers say by themselves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From histories to the numbers of FedACS's tables and figures, on made-up curves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

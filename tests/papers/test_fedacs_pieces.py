@@ -1,7 +1,5 @@
 """The pieces of FedACS's experiments on their own: participation schemes, accumulation norms, probing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """What the sensitivity figure of FedACS changes: each choice does what its name says, and nothing twice."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

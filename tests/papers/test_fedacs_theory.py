@@ -1,7 +1,5 @@
 """The fixed points on quadratics: golden values, the printed formulas, and the identities of the theory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """FedaGrac: declarations against the paper, cells on made-up curves, the smoke scale from training to files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

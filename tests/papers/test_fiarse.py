@@ -1,7 +1,5 @@
 """The cells of Figs. 1, 7, 8 and Table 2 from histories made by hand, and the first figure's from its runs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

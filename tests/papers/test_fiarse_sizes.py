@@ -1,7 +1,5 @@
 """Parameter counts, budgets and thresholds of ResNet-18 that follow from Section 6.1 and PyTorch's initialisation."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Clients whose test sets have other mixes of labels than their training parts."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

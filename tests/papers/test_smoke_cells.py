@@ -1,7 +1,5 @@
 """The cells of every artifact, trained in miniature: what the claims ask for is what the code produces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace

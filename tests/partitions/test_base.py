@@ -1,7 +1,5 @@
 """A user's own way to split data over clients: clients without samples, and splits that are none."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

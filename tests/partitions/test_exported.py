@@ -1,7 +1,5 @@
 """A partition as a file: what the engine trains on, in the order of the data set."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

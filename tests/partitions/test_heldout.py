@@ -1,7 +1,5 @@
 """What rates are chosen by: a part of the training data that no client has; nothing that is reported chooses one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any

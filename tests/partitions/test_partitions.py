@@ -1,7 +1,5 @@
 """Partitions: golden sizes of the papers, completeness, disjointness, sizes, determinism, refusals."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

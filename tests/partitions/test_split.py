@@ -1,7 +1,5 @@
 """Partitions that cannot be, and numbers that mean nothing: one line each, from the check that all go through."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

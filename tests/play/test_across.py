@@ -1,7 +1,5 @@
 """All algorithms on all benchmarks: the table, the picture, the sentences about it, and what of it is committed."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
@@ -169,7 +167,6 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
     assert f"| FedACS minus FedAvg | {said} |" in text
 
 
-@pytest.mark.slow
 def test_the_committed_matrix_is_that_of_the_committed_results() -> None:
     """`reproduce play --all --tune --finished -o play/reduced/across` makes it again."""
     specs, benchmarks = [Spec(n) for n in NAMES], [find(a, "reduced") for a in ALIASES]

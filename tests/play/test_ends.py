@@ -1,7 +1,5 @@
 """How a play ends: with a picture whatever users call things, and not as if all were well where it was not."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

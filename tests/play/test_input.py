@@ -1,7 +1,5 @@
 """Playing with wrong input: one clear line, status 2, nothing trained; and what `play` shows without training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

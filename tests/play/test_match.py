@@ -1,7 +1,5 @@
 """Any algorithm on any benchmark: what fits, what is trained, what stands in the table, what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import sys
@@ -110,7 +108,6 @@ def test_pairs_that_cannot_work_say_why() -> None:
     assert "has no network for `contrast`" in why("moon", "fedacs/fig7-static")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("alias", [*ALIASES, "fedacs/fig7-static", "fedagrac/fig1"])
 def test_every_pair_that_is_not_refused_runs(alias: str) -> None:
     """What fits runs to its end; and every run has its score."""

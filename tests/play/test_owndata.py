@@ -1,7 +1,5 @@
 """Playing on a user's own data, from an empty folder: by the command line and from Python; what cannot be."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What evaluators of the artifact are given: docs/artifact.md, the archive, the container, the citation file."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

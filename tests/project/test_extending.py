@@ -1,7 +1,5 @@
 """docs/extending.md: its blocks are put into a copy of the package, and its commands run there."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A clone whose text files have the line ends of another system (git's `core.autocrlf`) is worth the same."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The files of the package agree: dependencies, locked versions, environment, configuration, profiles, licence."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """Imports go downwards, those inside functions included: the picture in docs/architecture.md, read from the source."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

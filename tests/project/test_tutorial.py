@@ -1,7 +1,5 @@
 """docs/tutorial.md in a folder that has nothing else; the commands of docs/play.md."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -42,7 +40,6 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.mark.slow
 def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: Path) -> None:
     words = shlex.split(COMMAND)
     said = run(folder, "-m", *words)
@@ -58,7 +55,6 @@ def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: 
     assert again.stdout.count("FedSlow(fade=0.9)") == 2
 
 
-@pytest.mark.slow
 def test_a_strangers_pictures_and_network_train_in_one_command_each(tmp_path: Path) -> None:
     put(tmp_path, OWN, DIGITS, NET)
     for line in MINE.splitlines():

@@ -1,7 +1,5 @@
 """Captions say of the numbers below what is true of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Heat maps and dots: what stands in a box, where a dot is, what diverged or missed its target."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Pictures of one axes per combination of labels: places, titles, and which rows each axes is filled from."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures: what is drawn, with which marks, and that equal figures are equal files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace

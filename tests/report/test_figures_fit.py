@@ -1,7 +1,5 @@
 """Words in pictures: none is cut off, none lies on another, and none covers a client that it does not name."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

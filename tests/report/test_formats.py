@@ -1,7 +1,5 @@
 """What is read back is text in all that is written of it: LaTeX, Markdown, HTML, pictures."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Histories: which rows of the results files an artifact reads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

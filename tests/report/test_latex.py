@@ -1,7 +1,5 @@
 """Tables in LaTeX: escapes, one environment each, breaks between groups, and that a LaTeX sets them on its pages."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ The rule: two series of one declared picture have different markers; colours at 
 for every kind of eyes, and in greyscale, either colours at least `APART` apart or different line styles.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paper's printed numbers in the pictures: which axes they belong to, and where they lie there."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From training curves to numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

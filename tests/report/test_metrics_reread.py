@@ -1,7 +1,5 @@
 """Other readings of the same curves: what each does to a curve, and that declared ones give the committed cells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """From results files to the files a reader opens."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

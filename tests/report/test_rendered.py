@@ -1,7 +1,5 @@
 """What is committed is what this code makes of the committed results, whatever data and settings a machine has."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -37,13 +35,11 @@ def test_rendering_changes_no_file(scale: str, name: str, tmp_path: Path, monkey
     unchanged(scale, name, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "name"), COMMITTED)
 def test_rendering_everything_changes_no_file(scale: str, name: str, tmp_path: Path) -> None:
     unchanged(scale, name, tmp_path)
 
 
-@pytest.mark.slow
 def test_no_artifact_is_stale() -> None:
     """By its record: nobody has to draw it to know."""
     stale = []

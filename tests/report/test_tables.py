@@ -1,7 +1,5 @@
 """From cells to printed tables."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """What a run will cost: its work, the strategy that a plan expects, and seconds by the rates of other runs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Estimates of runs that may end at a target: as far as those that are most like them went."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The committed numbers of the smoke results: which jobs they are of, and what counts as another number."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import itertools

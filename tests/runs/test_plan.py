@@ -1,7 +1,5 @@
 """The plan: jobs of a scale, names, digests, what is missing, and what asking does not import."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

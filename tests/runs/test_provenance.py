@@ -1,7 +1,5 @@
 """Where a result comes from: the commit and its mark, the machine; and that a run says so when it starts."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -150,7 +148,6 @@ def test_without_git_or_where_git_refuses_the_commit_is_unknown(
     assert commit_of(repository / "package", monkeypatch) == "unknown"
 
 
-@pytest.mark.slow
 def test_every_commit_that_a_committed_result_names_is_in_the_history() -> None:
     def history(*asked: str) -> str:
         return subprocess.run(["git", "-C", ROOT, *asked], capture_output=True, text=True, check=True).stdout

@@ -1,7 +1,5 @@
 """The first rounds once more: a fresh result to the bit, every kind of difference, the record, what is committed."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a results file is worth: every state, what the captions say of it, and how a declaration is recognised."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

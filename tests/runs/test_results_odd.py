@@ -1,7 +1,5 @@
 """Results files and cells with whole checksums and odd contents: each is used, or named and left out; nothing ends."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Own code is trained again whenever it is asked for; with REPRODUCE_REUSE only if a file of it has changed."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """One training of a job at a time: a second process is refused, whatever becomes of the first one."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

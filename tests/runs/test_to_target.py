@@ -1,7 +1,5 @@
 """Runs that end at their target: the beginning of the whole run, and what is said of their results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

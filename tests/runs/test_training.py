@@ -1,8 +1,6 @@
 """Runs are trained where they are lacking, and put beside those of their file, which keep their bits: other seeds,
 other settings. What nobody asks for stays and is not read."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

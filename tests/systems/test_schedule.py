@@ -1,7 +1,5 @@
 """The event clock against known schedules: golden times, the timeline of DeFedAvg's Fig. 1, limiting cases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 Lengths of jobs and transfers are small whole numbers, so that many events fall into the same instant.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Work, links, capacities, membership and their random streams."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

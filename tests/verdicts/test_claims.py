@@ -1,7 +1,5 @@
 """Claims: the grammar, the five files against the printed numbers and against complete cells, the scoreboard."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What counts as evidence: diverged, agreeing and censored seeds, ties, ratios, many settings at once."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from pathlib import Path

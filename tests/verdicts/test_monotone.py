@@ -1,7 +1,5 @@
 """More evidence never weakens a verdict, and ties decide."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Verdicts on runs that are censored, diverged, alone or missing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Readings: chosen on some printed numbers and tested on others, and what the file of a paper may say."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Mapping

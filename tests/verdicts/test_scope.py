@@ -1,7 +1,5 @@
 """What a verdict speaks of and rests on: settings that are missing, grounds, readings, coverage."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Verdicts over several settings: quantifiers, and claims of several parts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

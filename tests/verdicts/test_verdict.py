@@ -1,7 +1,5 @@
 """Verdicts: each form of a check on hand-made cells, with intervals computed by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Verdicts in words: what people read of an effect, and what they never read: identifiers and logarithms."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

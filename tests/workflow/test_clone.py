@@ -1,7 +1,5 @@
 """The Snakefile in a clone: no memory of Snakemake, times of files in any order; what is due, what a budget leaves."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

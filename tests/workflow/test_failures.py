@@ -1,7 +1,5 @@
 """Trainings and drawings that fail on whatever machine: what was there before stays, and the same command goes on."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Clusters that let a job run so long: what is asked of them, and trainings that are cut into submissions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import miniature

@@ -1,7 +1,5 @@
 """The Snakefile from other folders, with other names for targets, where it cannot write, with odd configurations."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import zipfile

@@ -1,7 +1,5 @@
 """A scale whose jobs are made together: one process for each paper; what fails, what is due alone, signals."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The Snakefile on a miniature project: what is made, what is left out, what makes it run again, what stops it."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """The compiled strategies at every instruction set that this machine can execute, against the reference, in float64."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

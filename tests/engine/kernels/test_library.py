@@ -1,7 +1,5 @@
 """Which compiled code is built, for which instructions, and what happens where it cannot be."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

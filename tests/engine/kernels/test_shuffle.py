@@ -1,7 +1,5 @@
 """Compiled permutations against numpy's own, and sums over lanes against those of a vector at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
