@@ -1,37 +1,33 @@
-"""Mutation score: one small mistake at a time in a copy of the commit, against the tests that execute its line.
+"""Mutation score: one small mistake at a time in a copy of the commit, against the tests of its room, then all others.
 
     python tests/mutants.py [--count 120] [--seed 0] [--fast] [--under engine/kernels]
 
-A run of all tests under coverage.py says which of them execute which line, in child processes too. A mutant is a line
-drawn from all functions of the package and its C sources, then a kind of change drawn from those that the line allows.
-It is killed by an assertion or an exception in a test; one that no test executes survives.
+A mutant is a line drawn from all functions of the package and its C sources, then a kind of change drawn from those
+that the line allows. It is killed by an assertion or an exception in a test that passes without it.
 """
 
 import argparse
 import ast
 import contextlib
 import copy
-import functools
-import gc
 import json
-import math
 import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import coverage
-import pytest
-
 ROOT = Path(__file__).parent.parent
+NO_TESTS = 5
+"""The exit status of pytest where nothing was collected."""
 PATIENCE = 300.0
-"""Seconds of the tests that a mutant meets, the fastest first; it may take three times as long."""
+"""Seconds that the tests of a mutant may take besides three times those of the code as it is."""
 BORDER = {"Lt": "LtE", "LtE": "Lt", "Gt": "GtE", "GtE": "Gt"}
 OPPOSITE = {"Lt": "GtE", "LtE": "Gt", "Gt": "LtE", "GtE": "Lt"} | dict(
     pair for a, b in (("Eq", "NotEq"), ("In", "NotIn"), ("Is", "IsNot")) for pair in ((a, b), (b, a))
@@ -43,59 +39,6 @@ OPERATOR = {
 NAMES = {"min": "max", "any": "all", "minimum": "maximum", "argmin": "argmax", "cummin": "cummax"}
 NAMES |= {b: a for a, b in NAMES.items()}
 UNSEEN = (ast.JoinedStr, ast.Raise, ast.Assert, ast.arguments)  # messages and defaults
-MEASURED = "[run]\nsource = {folder}/reproduce\ndata_file = {folder}/.coverage\nparallel = true\npatch = fork, _exit\n"
-MEASURED += "context = ${{PYTEST_CURRENT_TEST-}}\n"  # of a child process, from its environment
-
-
-# --- as a plugin of pytest: contexts, fixtures, seconds ---
-
-# What a forked process executes belongs to the test that runs.
-os.register_at_fork(after_in_child=lambda: _switch(os.environ["PYTEST_CURRENT_TEST"]))
-seconds: dict[str, float] = defaultdict(float)  # of a test; without end if it fails with the code as it is
-used: dict[str, list[str]] = {}  # test -> its fixtures
-file = ""
-
-
-def _switch(context: str) -> None:
-    if measured := coverage.Coverage.current():
-        measured.switch_context(context)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    used.update((item.nodeid, list(item.fixturenames)) for item in session.items if isinstance(item, pytest.Function))
-
-
-def pytest_runtest_logstart(nodeid: str) -> None:
-    """Caches are emptied before each file, so that a file that uses a value executes what makes it."""
-    global file
-    if file != nodeid.partition("::")[0]:
-        file = nodeid.partition("::")[0]
-        for found in (o for o in gc.get_objects() if isinstance(o, functools._lru_cache_wrapper)):
-            if found.__module__.startswith("reproduce"):
-                found.cache_clear()
-    _switch(nodeid)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
-    """What a fixture of many tests executes belongs to all of them."""
-    before = os.environ.get("PYTEST_CURRENT_TEST", "")
-    if fixturedef.scope != "function":
-        os.environ["PYTEST_CURRENT_TEST"] = f"fixture {fixturedef.argname}"
-        _switch(f"fixture {fixturedef.argname}")
-    try:
-        return (yield)
-    finally:
-        os.environ["PYTEST_CURRENT_TEST"] = before
-        _switch(before.rpartition(" (")[0])
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    seconds[report.nodeid] += math.inf if report.failed else report.duration
-
-
-def pytest_sessionfinish() -> None:
-    Path(os.environ["MUTANTS"]).write_text(json.dumps([seconds, used]))
 
 
 # --- changes ---
@@ -250,49 +193,19 @@ def draw(folder: Path, under: str, random: random.Random) -> Iterator[tuple[Path
             yield place[0], random.choice([edit for edit in lines[place] if edit.kind == kind])
 
 
-def executed(data: coverage.CoverageData, path: Path, edit: Edit, used: dict[str, list[str]]) -> list[str]:
-    """The tests that execute a statement, and the others of their files, whose caches they share.
-
-    A line of C belongs to the tests that execute the modules beside it."""
-    if path.suffix == ".py":
-        found = data.contexts_by_lineno(str(path))
-        told = {c for line in range(edit.first, edit.last + 1) for c in found.get(line, [])}
-    else:
-        beside = (data.contexts_by_lineno(str(p)) for p in (path.parent / "compiled.py", path.parent / "library.py"))
-        told = {c for found in beside for contexts in found.values() for c in contexts}
-    names = {part.rpartition(" (")[0] or part for c in told for part in c.split("|")}
-    fixtures = {name.removeprefix("fixture ") for name in names if name.startswith("fixture ")}
-    direct = [test for test in used if test in names or fixtures & {*used[test]}]
-    files = {test.partition("::")[0] for test in direct}
-    return [*direct, *(test for test in used if test.partition("::")[0] in files and test not in names)]
-
-
-def killed(command: list[str], tests: list[str], folder: Path, environment: dict[str, str]) -> str:
-    """The first of the tests that fails or cannot be imported, "" if none does."""
+def killed(command: list[str], folder: Path, plain: dict[str, str], patience: float) -> str:
+    """The first test that fails or cannot be imported, "" if none does."""
     try:
-        run = subprocess.run([*command, "-x", *tests], cwd=folder, env=environment, capture_output=True, text=True,
-                             timeout=3 * PATIENCE)  # fmt: skip
+        run = subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True, timeout=patience)
     except subprocess.TimeoutExpired:
         return "killed: too long"
-    lost = "not found:" in run.stdout + run.stderr
-    return " ".join(["killed by", *run.stdout.splitlines()[-3:-2]]) if run.returncode and not lost else ""
-
-
-def measure(folder: Path, pytests: list[str], options: list[str], plain: dict[str, str]) -> coverage.CoverageData:
-    """Which contexts execute which lines, of one run of all tests."""
-    settings = folder / ".coveragerc"
-    settings.write_text(MEASURED.format(folder=folder))
-    command = [*pytests, "-p", "mutants", *options]
-    subprocess.run(command, cwd=folder, env=plain | {"COVERAGE_PROCESS_START": str(settings)})
-    lines = coverage.Coverage(config_file=str(settings))
-    lines.combine([str(folder)])
-    return lines.get_data()
+    return " ".join(["killed by", *run.stdout.splitlines()[-3:-2]]) if run.returncode not in (0, NO_TESTS) else ""
 
 
 def compiles(path: Path) -> bool:
     """Whether a changed C source is one; a library that cannot be built gives way to another strategy."""
     where = path.with_suffix(".c") if path.with_suffix(".c").exists() else path.parent / "convnet.c"
-    flags = [
+    flags = (
         "-std=gnu11",
         "-w",
         "-O0",
@@ -302,7 +215,7 @@ def compiles(path: Path) -> bool:
         "-mavx2",
         "-mfma",
         "-fsyntax-only",
-    ]
+    )
     return subprocess.run(["cc", *flags, str(where)], capture_output=True).returncode == 0
 
 
@@ -321,30 +234,31 @@ def main() -> None:
 
 def score(folder: Path, asked: argparse.Namespace) -> None:
     """Print a line for each mutant, and the shares that were killed, by folder."""
-    path = os.pathsep.join([str(folder), str(folder / "tests"), os.environ.get("PYTHONPATH", "")])
-    plain = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "MUTANTS": str(folder / "told.json")}
-    pytests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    data = measure(folder, pytests, ["--fast", "--seed", asked.seed] * asked.fast, plain)
-    took, used = json.loads(Path(plain["MUTANTS"]).read_text())
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    plain = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    pytests = [sys.executable, "-m", "pytest", "-q", *["--fast", "--seed", asked.seed] * asked.fast]
+    begin = time.monotonic()
+    subprocess.run(pytests, cwd=folder, env=plain)
+    patience, lost = PATIENCE + 3 * (time.monotonic() - begin), folder / ".pytest_cache/v/cache/lastfailed"
+    pytests += [f"--deselect={test}" for test in (json.loads(lost.read_text()) if lost.exists() else ())]
     all_of, dead = Counter[str](), Counter[str]()
     for file, edit in draw(folder, asked.under, random.Random(asked.seed)):
         source = file.read_bytes()
         file.write_bytes(source[: edit.begin] + edit.text.encode() + source[edit.end :])
+        where = file.relative_to(folder / "reproduce")
+        room = where.parts[0] if len(where.parts) > 1 else ""
+        near = [[f"tests/{room}"]] * (room != "" and (folder / "tests" / room).is_dir())
+        near += [["tests", f"--ignore=tests/{room or 'cluster'}"]]
         with contextlib.ExitStack() as stack:
             stack.callback(file.write_bytes, source)
             if file.suffix != ".py" and not compiles(file):
                 continue
-            tests, left = [], PATIENCE
-            for test in sorted(executed(data, file, edit, used), key=lambda t: took.get(t, math.inf)):
-                left -= took.get(test, math.inf)
-                tests += [test] * (left > 0)
-            parts = filter(None, (tests[:20], tests[20:]))  # to collect takes longer than most tests
-            by = next(filter(None, (killed(pytests, part, folder, plain) for part in parts)), "")
-        where = file.relative_to(folder / "reproduce")
-        room = f"{where.parts[0]}, C" if file.suffix != ".py" else where.parts[0] if where.parent.parts else "reproduce"
+            commands = ([*pytests, "-x", "-p", "no:cacheprovider", *tests] for tests in near)
+            by = next(filter(None, (killed(command, folder, plain, patience) for command in commands)), "")
+        room = f"{room}, C" if file.suffix != ".py" else room or "reproduce"
         all_of[room], dead[room] = all_of[room] + 1, dead[room] + bool(by)
         change = f"{source[edit.begin : edit.end].decode()} -> {edit.text}".replace("\n", " ")
-        print(f"{where}:{edit.line}: {edit.kind}: {change}: {by or f'SURVIVES {len(tests)}'}", flush=True)
+        print(f"{where}:{edit.line}: {edit.kind}: {change}: {by or 'SURVIVES'}", flush=True)
         if all_of.total() == asked.count:
             break
     for room in sorted(all_of):
