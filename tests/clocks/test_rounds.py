@@ -1,6 +1,7 @@
 """The round clock: how runs end, and which batches clients take."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,6 +89,17 @@ def test_batches_are_counted_of_those_that_trained(
             done[client] += int(steps)
     assert played.state["steps_done"].tolist() == done
     assert len({tuple(r.clients) for r in asked}) > 1, "the test tests something"
+
+
+@dataclass(frozen=True)
+class Told(FedAvg):
+    def metrics(self, env: Env, state: State, answers: object) -> Iterator[tuple[str, str, float]]:
+        yield "ending", "", state["ending"]
+
+
+def test_the_last_evaluation_is_known_as_that() -> None:
+    (played,) = run([Experiment({}, PROBLEM, System(), Told(0.02), Rounds(5, every=2))])
+    assert [(r, v) for r, *_, v in played.state["history"]] == [(0, False), (2, False), (4, False), (5, True)]
 
 
 @dataclass(frozen=True)

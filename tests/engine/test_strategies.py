@@ -10,6 +10,7 @@ import torch
 from reproduce.data.batches import Cyclic, Shuffled, WithReplacement
 from reproduce.engine import local
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
+from reproduce.engine.kernels.chain import CONV as CONVOLUTION
 from reproduce.engine.kernels.chain import Trace, Unsupported, chain
 from reproduce.engine.kernels.compiled import Program
 from reproduce.engine.layout import Layout
@@ -184,6 +185,13 @@ def test_only_a_chain_that_ends_in_a_linear_layer_is_compiled(forward: Any) -> N
     model: Any = SimpleNamespace(shapes={"a.weight": (3, 3), "a.bias": (3,)}, forward=forward)
     with pytest.raises(Unsupported):
         Trace(model, (3,))
+
+
+def test_each_convolution_has_two_copies_of_its_filter() -> None:
+    """In the order in which a program lays out their memory; a number beyond them would be a write past it."""
+    trace = chain(ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1), (1, 8, 8))
+    assert trace is not None
+    assert [(s.packed, s.packed_back) for s in trace.layers if s.kind == CONVOLUTION] == [(0, 1), (2, 3)]
 
 
 @pytest.mark.parametrize(("filters", "wide"), [((16, 16), True), ((16, 20), False)])

@@ -11,12 +11,14 @@ import pytest
 from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.pages import quotes
-from reproduce.pages.documents import CLAIMS, RULES, TEMPLATES, documents
+from reproduce.pages.documents import CLAIMS, RULES, TEMPLATES, both_scales, documents
 from reproduce.pages.quotes import Cells, lead, share
 from reproduce.papers import COUNTS, artifacts, coverage, coverage_table, total
 from reproduce.verdicts import scoreboard
 from reproduce.verdicts.judging import Judgement
+from reproduce.verdicts.scope import GENUINE, STAND_IN
 from reproduce.verdicts.scoreboard import Verdict
+from reproduce.verdicts.verdict import ON_STAND_IN
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("reproduce", "tests", "docs", "benchmarks", "config")
@@ -27,6 +29,7 @@ TEXTS = [
 ]
 
 
+UNSEEN = ON_STAND_IN["fails"]
 INTERVAL = re.compile(r"([−\d.,]+)\s\(([−\d.,]+)\sto\s([−\d.,]+)\)")
 
 
@@ -127,6 +130,7 @@ def test_what_is_said_of_a_selection() -> None:
         lead(Cells(more, "toy"), Cells(pd.concat([b.rows, b.rows.assign(seed=[2, 3])]), "toy"))
     censored = Cells(a.rows.assign(censored=["False", "True"]), "toy")
     assert censored.mean(0) == "> 2"
+    assert [share(*pair) for pair in ((censored, b), (b, censored), (censored, censored))] == ["> 4.00", "< 0.25", "–"]
     assert Cells(a.rows.assign(value=[1.0, float("nan")]), "toy").spread() == "1 of 2 diverged"
 
 
@@ -142,6 +146,20 @@ def test_what_is_said_of_a_selection() -> None:
 def test_a_selection_that_says_nothing_is_refused(ask: object, words: str) -> None:
     with pytest.raises(UserError, match=words):
         ask(toy())  # type: ignore[operator]
+
+
+def test_how_often_a_stand_in_was_right() -> None:
+    """Where it saw what holds on the data, and did not see what fails there."""
+    counts = {("holds", "seen"): 3, ("fails", "seen"): 1, ("holds", UNSEEN): 2, ("fails", UNSEEN): 5}
+    pairs = [pair for pair, n in counts.items() for _ in range(n)]
+    grounds = ((0, "paper", GENUINE), (1, "reduced", STAND_IN))
+    boards = {
+        scale: [Verdict(pair[k], id="p/c", artifact="p/fig1", rests_on=ground) for pair in pairs]
+        for k, scale, ground in grounds
+    }
+    said = both_scales(boards)
+    assert f"*seen* was right 3 of 4 times, *{UNSEEN}* was right 5 of 7 times." in said
+    assert f"| seen | 3 | 1 | 4 |\n| {UNSEEN} | 2 | 5 | 7 |" in said
 
 
 def anchors(page: Path) -> set[str]:

@@ -14,6 +14,7 @@ from runs import run
 
 from reproduce import store
 from reproduce.__main__ import main
+from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
 from reproduce.runs import plan, results
@@ -65,6 +66,12 @@ def test_schemes_with_a_pilot_and_without_are_followed_to_the_same_round(
     outcome = replay(declared("sessions"), [0], clock.returns * clock.rounds + 2, stored, "float32")
     mine = stored[(stored["seed"] == 0) & (stored["round"] <= clock.returns * clock.rounds + 2)]
     assert (outcome.rounds, outcome.rows) == (clock.returns * clock.rounds + 2, len(mine))
+
+
+def test_the_evaluation_before_training_is_not_enough() -> None:
+    seldom = [replace(declared("rounds")[0], clock=Rounds(8, every=4))]
+    rows = frame(run(seldom, [0]))
+    assert replay(seldom, [0], 2, rows, "float32").rows == (rows["round"] <= 4).sum() < len(rows)
 
 
 @pytest.mark.parametrize("clock", CLOCKS)

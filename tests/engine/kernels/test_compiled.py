@@ -1,5 +1,7 @@
 """The compiled strategies at every instruction set that this machine can execute, against the reference, in float64."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -87,6 +89,27 @@ def test_compiled_equals_reference(
         if a is not None:
             torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
     assert expected.rows[0].abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("name", ["softmax", "two classes"])
+def test_logits_beyond_the_range_of_the_exponential(isa: str, name: str) -> None:
+    task = task_of(MODELS[name], Shuffled(10))
+    job = [(task, replace(request(task, Rule()), start=1e5 * request(task, Rule()).start))]
+    answers = [Trainer(strategy=strategy).train(job)[0].rows for strategy in ("kernel", "reference")]
+    torch.testing.assert_close(*answers, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("layout", ["samples", "channels"])
+def test_a_filter_that_is_no_number_is_seen_behind_its_relu(
+    isa: str, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last bias moves by the logits alone."""
+    monkeypatch.setattr(compiled.Program, "by_channel", lambda self, batch: layout == "channels")
+    task = task_of(replace(MODELS["wide filters"], dropout=0.0, channel_dropout=0.0), Shuffled(10))
+    start = task.initial()
+    start[0] = torch.nan
+    rows = Trainer(strategy="compiled").train([(task, replace(request(task, Rule()), start=start))])[0].rows
+    assert rows[STEPS > 0, -1].isnan().all()
 
 
 @pytest.mark.parametrize("batch", [1, 7, 16, 33])
