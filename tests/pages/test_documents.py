@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ from reproduce.pages.quotes import Cells, lead, share
 from reproduce.papers import COUNTS, artifacts, coverage, coverage_table, total
 from reproduce.verdicts import scoreboard
 from reproduce.verdicts.judging import Judgement
-from reproduce.verdicts.scope import GENUINE, STAND_IN
+from reproduce.verdicts.scope import GENUINE, SUBSTITUTE
 from reproduce.verdicts.scoreboard import Verdict
-from reproduce.verdicts.verdict import ON_STAND_IN
+from reproduce.verdicts.verdict import ON_SUBSTITUTE, REFUTED, SUPPORTED
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("reproduce", "tests", "docs", "benchmarks", "config")
@@ -29,7 +30,6 @@ TEXTS = [
 ]
 
 
-UNSEEN = ON_STAND_IN["fails"]
 INTERVAL = re.compile(r"([−\d.,]+)\s\(([−\d.,]+)\sto\s([−\d.,]+)\)")
 
 
@@ -149,17 +149,18 @@ def test_a_selection_that_says_nothing_is_refused(ask: object, words: str) -> No
 
 
 def test_how_often_a_stand_in_was_right() -> None:
-    """Where it saw what holds on the data, and did not see what fails there."""
-    counts = {("holds", "seen"): 3, ("fails", "seen"): 1, ("holds", UNSEEN): 2, ("fails", UNSEEN): 5}
+    """Where it supports what is supported on the data, and refutes what is refuted there."""
+    on = ON_SUBSTITUTE[SUPPORTED], ON_SUBSTITUTE[REFUTED]
+    counts = dict(zip(product((SUPPORTED, REFUTED), on), (3, 2, 1, 5), strict=True))
     pairs = [pair for pair, n in counts.items() for _ in range(n)]
-    grounds = ((0, "paper", GENUINE), (1, "reduced", STAND_IN))
+    grounds = ((0, "paper", GENUINE), (1, "reduced", SUBSTITUTE))
     boards = {
         scale: [Verdict(pair[k], id="p/c", artifact="p/fig1", rests_on=ground) for pair in pairs]
         for k, scale, ground in grounds
     }
     said = both_scales(boards)
-    assert f"*seen* was right 3 of 4 times, *{UNSEEN}* was right 5 of 7 times." in said
-    assert f"| seen | 3 | 1 | 4 |\n| {UNSEEN} | 2 | 5 | 7 |" in said
+    assert f"*{on[0]}* was right 3 of 4 times, *{on[1]}* was right 5 of 7 times." in said
+    assert f"| {on[0]} | 3 | 1 | 4 |\n| {on[1]} | 2 | 5 | 7 |" in said
 
 
 def anchors(page: Path) -> set[str]:
