@@ -8,13 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
-from benchmarks.naive import Module, naive_round
+from benchmarks.naive import naive_round
 from benchmarks.works import Work
 from reproduce.engine.client_split import ClassificationSplit, ClientSplits
+from reproduce.engine.layout import Layout
 from reproduce.engine.machine import fast_products
 from reproduce.engine.requests import Train
 from reproduce.engine.trainer import Trainer
+from reproduce.models.model import Model
+from reproduce.models.ops import One
 from reproduce.settings import Settings, settings
 
 
@@ -72,6 +76,30 @@ def engine_round(
             start += answer.sums[0]
 
     return call
+
+
+class Module(nn.Module):
+    """A model of the engine as an ordinary torch module."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.model = model
+        layout = Layout(model)
+        named = layout.named(layout.initial(0))
+        self.tensors = nn.ParameterDict({n.replace(".", "_"): nn.Parameter(t.clone()) for n, t in named.items()})
+        self.generator = torch.Generator().manual_seed(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        p = {n: self.tensors[n.replace(".", "_")] for n in self.model.shapes}
+        ops = _Plain([self.generator] if self.training else [], len(x))
+        return self.model.forward(ops, p, x)
+
+
+class _Plain(One):
+    """PyTorch's usual operators: contiguous NCHW pooling, as in any module."""
+
+    def pool(self, x: Tensor, size: int = 2, stride: int = 2, padding: int = 0) -> Tensor:
+        return nn.functional.max_pool2d(x, size, stride, padding)
 
 
 def naive(work: Work, threads: int) -> Callable[[], object]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.naive import Module, naive_round
+from benchmarks.measure import Module
+from benchmarks.naive import naive_round
 from reproduce.clocks.events import Events, Script
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplits
