@@ -139,12 +139,6 @@ def names() -> Iterator[Bad]:
     """Names that are not there, everywhere where a name is asked for; the near ones are suggested."""
     slots: tuple[tuple[tuple[str, ...], str], ...] = (
         (("list", "--scale", "{}"), "papre"),
-        (("plan", "fedagrac", "--scale", "{}"), "smok"),
-        (("train", "--scale", "{}", "fedagrac", JOB), "smke"),
-        (("replay", "--scale", "{}"), "papr"),
-        (("render", "--scale", "{}", TABLE), "smoek"),
-        (("verify", "--scale", "{}"), "paperr"),
-        (("report", "--scale", "{}"), "Smoke"),
         (("plan", "{}"), "fedasc"),
         (("replay", "--scale", "smoke", "{}"), "dynamic-init"),
         (("train", "--scale", "smoke", "{}", JOB), "fedagarc"),
@@ -152,9 +146,7 @@ def names() -> Iterator[Bad]:
         (("render", "--scale", "smoke", "{}"), "fedagrac/tabel1"),
         (("data", "get", "{}"), "mnits"),
         (("play", "fednova", "--on", "{}", "--scale", "smoke"), "fedagrac-stesp"),
-        (("play", "fednova", "--on", "fedagrac-steps", "--scale", "{}"), "smkoe"),
         (("partition", "{}"), "fedagrac-stesp"),
-        (("partition", "fedagrac-steps", "--scale", "{}"), "smkoe"),
     )
     for command, typo in slots:
         yield Bad("a typo", tuple(w.format(typo) for w in command), "did you mean")

@@ -130,41 +130,25 @@ def _bring(name: str, files: dict[str, bytes], train: int = 2, test: int = 2) ->
     return patch
 
 
-def _npz(**change: Any) -> bytes:
-    images = np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28)
-    arrays = {"train_x": images, "train_y": [0, 1], "test_x": images, "test_y": [1, 0], **change}
+def _npz(labels: Any = (0, 1)) -> bytes:
+    images = np.zeros((2, 28, 28), np.uint8)
     stream = io.BytesIO()
-    np.savez(stream, **{k: np.asarray(v) for k, v in arrays.items() if v is not None})
+    np.savez(stream, train_x=images, train_y=labels, test_x=images, test_y=[1, 0])
     return stream.getvalue()
 
 
 def data() -> Iterator[Bad]:
     """Data of one's own, vouched for by side files: what is not a data set is refused before it is used."""
     good = b"-1 3:1\n+1 1:0.5\n"
-    lines = {
-        "NaN": b"-1 3:nan\n+1 1:1\n", "a row more": good + b"+1 1:1\n", "no rows": b"",
-    }  # fmt: skip
-    for name, text in lines.items():
-        files = {"a9a/a9a": text, "a9a/a9a.t": good}
-        yield Bad(f"a9a, {name}", ("data", "get", "a9a"), "cannot be decoded", patch=_bring("a9a", files))
+    files = {"a9a/a9a": good + b"+1 1:1\n", "a9a/a9a.t": good}
+    yield Bad("a9a, a row more", ("data", "get", "a9a"), "cannot be decoded", patch=_bring("a9a", files))
     files = {"a9a/a9a.xz": lzma.compress(good)[:-9], "a9a/a9a.t.xz": lzma.compress(good)}
     yield Bad("a9a.xz, cut", ("data", "get", "a9a"), "cannot be decoded", patch=_bring("a9a", files))
-    for name, archive in {
-        "cut": _npz()[:-100], "pickles": _npz(train_y=np.array([{}, {}], object)),
-        "floats": _npz(train_x=np.zeros((2, 28, 28))), "a label 10": _npz(train_y=[0, 10]),
-        "no labels": _npz(train_y=None), "other images": _npz(train_x=np.zeros((2, 32, 32), np.uint8)),
-        "a row more": _npz(train_x=np.zeros((3, 28, 28), np.uint8)),
-    }.items():  # fmt: skip
+    for name, archive in {"cut": _npz()[:-100], "pickles": _npz(np.array([{}, {}], object))}.items():
         files = {"mnist/mnist.npz": archive}
         yield Bad(f"mnist.npz, {name}", ("data", "get", "mnist"), "mnist/mnist.npz", patch=_bring("mnist", files))
-    news = b'"1","T","x"\n"2","T","y"\n'
-    for name, text in {
-        "no text": b'"1"\n"2"\n',
-        "class 0": b'"0","T"\n"1","T"\n',
-        "Latin-1": b'"1","\xfc"\n"2","T"\n',
-    }.items():
-        files = {"ag_news/train.csv": text, "ag_news/test.csv": news}
-        yield Bad(f"ag_news, {name}", ("data", "get", "ag_news"), "cannot be decoded", patch=_bring("ag_news", files))
+    files = {"ag_news/train.csv": b'"1","\xfc"\n"2","T"\n', "ag_news/test.csv": b'"1","T","x"\n"2","T","y"\n'}
+    yield Bad("ag_news, Latin-1", ("data", "get", "ag_news"), "cannot be decoded", patch=_bring("ag_news", files))
 
     def unkeepable(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         _bring("mnist", {"mnist/mnist.npz": _npz()})(here, monkeypatch)

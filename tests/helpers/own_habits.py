@@ -11,7 +11,6 @@ from reproduce.engine.requests import Evaluate
 import habits_helper
 
 STORE, LOCAL, TENSOR, COUNT = {}, threading.local(), torch.zeros(1), iter(range(1, 10**9))
-RNG = np.random.default_rng(0)
 
 def counted(owner):
     owner.n = getattr(owner, "n", 0) + 1
@@ -20,10 +19,6 @@ def counted(owner):
 def item(mapping):
     mapping["n"] = mapping.get("n", 0) + 1
     return mapping["n"]
-
-def default(cache=[]):
-    cache.append(1)
-    return len(cache)
 
 @functools.cache
 def box():
@@ -51,14 +46,12 @@ def habit(name, number, **more):
 habit("InState", lambda self, env, state: item(state))
 habit("OnClass", lambda self, env, state: item(self.kept), kept={})
 habit("OnItself", lambda self, env, state: (object.__setattr__(self, "n", getattr(self, "n", 0) + 1), self.n)[1])
-habit("OnType", lambda self, env, state: counted(type(self)))
 habit("InModule", lambda self, env, state: item(STORE))
 habit("InHelper", lambda self, env, state: item(habits_helper.KEPT))
 habit("InLazy", lambda self, env, state: lazy())
 habit("InNumpy", lambda self, env, state: counted(np))
 habit("InTensor", lambda self, env, state: float(TENSOR.add_(1)))
 habit("InThread", lambda self, env, state: counted(LOCAL))
-habit("InDefault", lambda self, env, state: default())
 habit("InCache", lambda self, env, state: item(box()))
 habit("InIterator", lambda self, env, state: next(COUNT))
 habit("OnEnv", lambda self, env, state: counted(env))
@@ -67,7 +60,6 @@ habit("OnArena", lambda self, env, state: counted(env.split.device_data))
 habit("GlobalNumpy", lambda self, env, state: float(np.random.normal()))
 habit("GlobalTorch", lambda self, env, state: torch.randn_like(state["x"]))
 habit("GlobalRandom", lambda self, env, state: random.random())
-habit("FromNumpy", lambda self, env, state: float(RNG.normal()))
 habit("Data", lambda self, env, state: float(env.split.device_data.e.mul_(0.9).sum()))
 habit("Weights", lambda self, env, state: env.split.weights.__setitem__(0, env.split.weights[0]) or 1)
 habit("NoSeed", lambda self, env, state: float(np.random.default_rng().normal()))
@@ -100,7 +92,6 @@ reaches("HoldsAnything", lambda env, state: state.update(m={1, 2}, f=(i for i in
 reaches("AddsToHistory", lambda env, state: state["history"].append((state["round"], float("nan"), "mine", "", 1.0)))
 reaches("ClocksRound", lambda env, state: state.update(round=state["round"] + 1))
 reaches("ClocksStatus", lambda env, state: state.update(status="odd"))
-reaches("ClearsHistory", lambda env, state: state["history"].clear())
 reaches("EditsHistory", lambda env, state: state["history"].__setitem__(0, (0, 0.0, "distance", "", 1.0)))
 reaches("RemovesModel", lambda env, state: state.pop("x"))
 reaches("Ends", lambda env, state: os._exit(7))
@@ -112,7 +103,6 @@ def leaves(name, end):
 leaves("Strided", lambda x: torch.stack([x, x], 1)[:, 0])
 leaves("Half", lambda x: x.half())
 leaves("Longer", lambda x: torch.cat([x, x[:1]]))
-leaves("Square", lambda x: x[None])
 leaves("Numpy", lambda x: x.numpy())
 leaves("Graph", lambda x: x.requires_grad_())
 
@@ -124,9 +114,7 @@ def asks(name, **fields):
 
 asks("StartHalf", start=lambda env, state, cohort: state["x"].half())
 asks("StartRows", start=lambda env, state, cohort: state["x"].expand(len(cohort.ids) + 1, -1))
-asks("CorrectionShort", correction=lambda env, state, cohort: state["x"][1:])
 asks("StepsFloat", steps=lambda env, state, cohort: np.ones(len(cohort.ids)))
-asks("StepsList", steps=lambda env, state, cohort: [1] * len(cohort.ids))
 asks("StepsNegative", steps=lambda env, state, cohort: np.full(len(cohort.ids), -1))
 asks("OffsetNumber", offset=lambda env, state, cohort: 3)
 asks("ClientsOutside", clients=lambda env, state, cohort: np.append(cohort.ids[:-1], env.clients))
@@ -141,7 +129,6 @@ answers("TupleChosen", "choose", lambda c: (c.ids, c.weight))
 answers("TwiceChosen", "choose", lambda c: Participants(np.repeat(c.ids, 2), np.repeat(c.weight, 2) / 2))
 answers("NoSums", "reduction", lambda w: None)
 answers("MetricsTwice", "metrics", lambda m: (r for r in [*m] * 2))
-answers("MetricsNone", "metrics", lambda m: iter(()))
 answers("MetricsPairs", "metrics", lambda m: ((n, v) for n, k, v in m))
 answers("NoModels", "models", lambda m: None)
 answers("ModelsByNumber", "models", lambda m: {1: m[""]})
@@ -152,32 +139,29 @@ answers("AsksForText", "round", lambda r: (word for word in ["train"]))
 """
 
 REMEMBER = (
-    *("OnClass", "OnItself", "OnType", "InModule", "InHelper", "InLazy", "InNumpy", "InTensor", "InThread"),
-    *("InDefault", "InCache", "InIterator", "OnEnv", "OnArena"),
+    *("OnClass", "OnItself", "InModule", "InHelper", "InLazy", "InNumpy", "InTensor", "InThread"),
+    *("InCache", "InIterator", "OnEnv", "OnArena"),
 )
 """Each counts its rounds, as `InState` does, in another place."""
 WORK = (
-    *("GlobalNumpy", "GlobalTorch", "GlobalRandom", "FromNumpy", "Data", "Weights", "Sets", "Early"),
+    *("GlobalNumpy", "GlobalTorch", "GlobalRandom", "Data", "Weights", "Sets", "Early"),
     *("HoldsAnything", "AddsToHistory", "Strided"),
 )
 UNREPEATED = ("NoSeed", "Clock", "InFile")
 REFUSED = {
     "ClocksRound": '`round` changes state["round"], which is the clock\'s',
     "ClocksStatus": '`round` changes state["status"], which is the clock\'s',
-    **dict.fromkeys(("ClearsHistory", "EditsHistory"), "`round` changes the history"),
+    "EditsHistory": "`round` changes the history",
     "RemovesModel": "the model that `round` leaves is a NoneType, not a tensor",
     "Ends": "its process ended with status 7",
     "Raises": "ZeroDivisionError: division by zero (habits.py, line ",
     "Half": "the model that `round` leaves is torch.float16",
     "Longer": "the model that `round` leaves has shape [5], not [4]",
-    "Square": "the model that `round` leaves has shape [1, 4], not [4]",
     "Numpy": "the model that `round` leaves is a ndarray, not a tensor",
     "Graph": "the model that `round` leaves has gradients (detach it)",
     "StartHalf": "`start` of Train is torch.float16",
     "StartRows": "`start` of Train has shape [3, 4], not [4] or [2, 4]",
-    "CorrectionShort": "`correction` of Train has shape [3]",
     "StepsFloat": "`steps` of Train are whole numbers in an array [2], not float64 [2]",
-    "StepsList": "`steps` of Train are whole numbers in an array [2], not list [1, 1]",
     "StepsNegative": "`steps` of Train lie in 0 .. ",
     "OffsetNumber": "`offset` of Train are whole numbers in an array",
     "ClientsOutside": "`clients` of Train lie in 0 .. ",
@@ -188,7 +172,6 @@ REFUSED = {
     "TwiceChosen": "`clients` of Train has a client twice",
     "NoSums": "nothing was added up: `reduction` returned None",
     "MetricsTwice": "`metrics` gives rows (metric, key, value), two words and a number, each pair once",
-    "MetricsNone": "each pair once, not list []",
     "MetricsPairs": "`metrics` gives rows (metric, key, value)",
     **dict.fromkeys(("NoModels", "ModelsByNumber"), "`models` gives a mapping from words"),
     "ModelsAsRows": "what `models` gives has shape [1, 4], not [4]",

@@ -177,29 +177,11 @@ def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: 
 
 
 def test_environment_leaves_what_the_configuration_leaves_open() -> None:
-    config = {
-        "scale": "paper",
-        "data": None,
-        "store": "s",
-        "device": None,
-        "precision": "bfloat16",
-        "threads": 2,
-        "seeds": ["0", 1],
-        "budget": 0.5,
-        "to_target": True,
-        "checkpoint": None,
-        "longest": 24,
-        "memory": None,
-    }
-    assert workflow.environment(config) == {
-        "REPRODUCE_STORE": "s",
-        "REPRODUCE_PRECISION": "bfloat16",
-        "REPRODUCE_THREADS": "2",
-        "REPRODUCE_SEEDS": "0,1",
-        "REPRODUCE_TO_TARGET": "1",
-        "REPRODUCE_LONGEST": "24",
-        "REPRODUCE_BUDGET": "0.5",
-    }
+    open_ = dict.fromkeys(("data", "device", "checkpoint", "memory"))
+    named = {"store": "s", "precision": "bfloat16", "threads": 2, "longest": 24, "budget": 0.5}
+    config = open_ | named | {"scale": "paper", "seeds": ["0", 1], "to_target": True}
+    expected = {f"REPRODUCE_{name.upper()}": str(value) for name, value in named.items()}
+    assert workflow.environment(config) == expected | {"REPRODUCE_SEEDS": "0,1", "REPRODUCE_TO_TARGET": "1"}
     for flag, said in ((False, "0"), ("true", "1"), ("false", "0"), (None, None)):
         assert workflow.environment(config | {"to_target": flag}).get("REPRODUCE_TO_TARGET") == said
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -132,11 +131,6 @@ def test_missing_seeds_and_others(stored: Callable[..., results.Standing]) -> No
     assert (other.state, other.usable, other.words) == ("missing", False, "the run missing")
     some = stored(job(seeds=(0, 7)), runs(job()))
     assert (some.usable, some.words) == (True, "1 of 2 runs missing")
-
-
-def test_more_seeds_than_asked_for_hold(stored: Callable[..., results.Standing]) -> None:
-    more = stored(job(seeds=(2, 0)), runs(job()))
-    assert (more.state, more.words, more.holds) == ("current", "current", True)
 
 
 @pytest.mark.parametrize(
@@ -301,17 +295,3 @@ def test_what_is_due_for_a_figure_and_what_is_said_of_it(
     assert said(single).startswith(trains)
     Path(job().output).unlink()
     assert said(single) == "leaves out 1 (a gap of what is there); --config budget=0.5 trains the 1 too"
-
-
-@pytest.mark.parametrize(
-    ("states", "said"),
-    [
-        (["older"], "the run of older code"),
-        (["older"] * 2, "all 2 runs of older code"),
-        (["missing", "older", "older"], "2 of 3 runs of older code; 1 of 3 runs missing"),
-        (["current"] * 2, ""),
-    ],
-)
-def test_what_is_said_of_runs(states: list[str], said: str) -> None:
-    runs: Any = [SimpleNamespace(state=state, early=False, stored=None) for state in states]
-    assert set(results.said(runs).split("; ")) == set(said.split("; "))

@@ -127,12 +127,6 @@ def test_a_file_system_without_locks(
     assert re.fullmatch(rf"{tmp_path} has no locks \(.+\): train it once at a time\n", capsys.readouterr().err)
 
 
-@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that root may not write to either")
-def test_a_folder_that_cannot_be_written_to() -> None:
-    with pytest.raises(UserError, match=r"^cannot write /proc/self/a\.lock"), files.sole(Path("/proc/self/a"), "it"):
-        pass
-
-
 def test_each_training_takes_a_free_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,13 +141,6 @@ def test_what_nobody_asks_for_stays_and_is_not_read(source: str, monkeypatch: py
     assert one != plan.made_from("smoke", "fedagrac/fig4"), "what was drawn from one seed is drawn again for two"
 
 
-def test_runs_of_older_code_are_trained_anew(trained: list[tuple[int, tuple[int, ...]]]) -> None:
-    training.train(seeded(QUICK, 0, 1))
-    written.edit(FILE, lambda run: replace(run, code="old") if run.seed else run)
-    training.train(seeded(QUICK, 0, 1))
-    assert trained[-1] == (ALL, (1,))
-
-
 def test_a_setting_that_is_new_is_trained_alone(trained: list[tuple[int, tuple[int, ...]]]) -> None:
     """Such as another algorithm, though all settings together then have more code than those that are there."""
     mine = {type(e.algorithm) for e in QUICK.experiments}
