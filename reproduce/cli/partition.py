@@ -1,4 +1,4 @@
-"""Show who holds what under the partition of a panel, and write it so that others can use exactly it.
+"""Show the data partition of a panel, and write it to a file for use elsewhere.
 
 A panel is what `play --on` takes: an alias (`play --list`) or PAPER/PANEL, with labels where it has several settings.
 `-o FILE.parquet` writes the partition: client, index in the data set's own order, label. The checksum is that of its
@@ -110,7 +110,7 @@ def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> N
     seed = "" if about["seed"] is None else f"; seed {about['seed']}"
     enters = "" if about["depends_on_seed"] else "; the same for all seeds of runs"
     said = [
-        f"stand-in at {benchmark.scale} scale: {benchmark.substitute}" if benchmark.substitute else "",
+        f"substitute at {benchmark.scale} scale: {benchmark.substitute}" if benchmark.substitute else "",
         f"partition: {about['partition']} among {about['clients']} clients{seed}{enters}",
         f"data: {about['data']}, {whole:,} training samples{drawn}; the clients hold {held['samples'].sum():,}",
         f"SHA-256 of the data: {about['data_sha256']}",

@@ -111,7 +111,7 @@ class Experiment:
 class Panel:
     """Experiments that are trained together, and the seeds of each.
 
-    `name` is unique within paper and scale and makes file names. `substitute` says what stands in for the paper's
+    `name` is unique within paper and scale and makes file names. `substitute` names what replaces the paper's
     setting at a smaller scale, in phrases parted by "; ": what stands before a colon is in every figure and caption,
     the settings behind it in tables and notes. Artifacts that share runs name the same.
     """

@@ -1,7 +1,8 @@
-"""Our numbers beside the printed ones at paper scale, table by table, and where these come from: as declared, and under
-the readings that the printed numbers need (`verdicts.readings`), each on the numbers that it was not chosen on.
+"""The comparison of our numbers with the published ones at paper scale, table by table: as declared, and with
+alternatives fitted to published numbers (`verdicts.readings`), each on the numbers that it was not chosen on.
 
-A lead is what a paper proposes minus what it is compared with in the same setting: points, or the logarithm of a ratio.
+A difference is what a paper proposes minus what it is compared with in the same setting: points, or the logarithm of a
+ratio.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ PICTURE = Path("figures/paper/agreement.png")
 DRAWS = 1000
 FEW = 3
 """Of fewer leads there is neither slope nor correlation."""
-HEAD = ("table", "printed", "ours", "inside", "median distance", "dealt out (2.5 %)", "leads", "slope", "correlation")
-READ = ("reading", "printed numbers", "chosen", "distance", "within a point or a tenth")
-WORDS = {"sure": "How sure", "tried": "Tried, and not reached", "stays": "What stays", "impossible": "No run can print",
-         "otherwise": "Or else"}  # fmt: skip
+HEAD = ("table", "published", "compared", "inside", "median distance", "permuted (2.5 %)", "differences", "slope",
+        "correlation")  # fmt: skip
+READ = ("alternative", "published numbers", "chosen", "distance", "within 1 point or 10 %")
+WORDS = {"sure": "Confidence", "tried": "Attempts that failed", "stays": "Unexplained",
+         "impossible": "Impossible numbers", "otherwise": "Other explanation"}  # fmt: skip
 
 
 def declared(paper: str) -> Rows:
@@ -116,7 +118,7 @@ def line(name: str, rows: Rows) -> list[str]:
     """A line under `HEAD`."""
     mine = rows[rows["gap"].notna()]
     chance, led = null(mine), leads(mine)
-    dealt = "{:.2g} ({:.2g})".format(*chance) if chance else "one series a setting"
+    dealt = "{:.2g} ({:.2g})".format(*chance) if chance else "one series per setting"
     fit = [f"{slope(led):.2f}", f"{led['ours'].corr(led['printed']):.2f}"] if len(led) >= FEW else ["–", "–"]
     distance = f"{mine['gap'].abs().median():.2g}"
     return [name, f"{len(rows):,}", f"{len(mine):,}", inside(rows), distance, dealt, str(len(led)), *fit]
@@ -126,19 +128,18 @@ def line(name: str, rows: Rows) -> list[str]:
 
 
 def section(paper: str) -> str:
-    """Markdown: how our numbers agree with the printed ones, which reading gives them, what stays, and what print alone
-    tells; "" for a paper of which there is nothing of it."""
+    """Markdown: the agreement with published numbers, fitted alternatives, findings; "" for a paper without any."""
     file, there = readings.register(paper), held(paper)
     lines = []
     for name, before, after in by_table(paper, there):
-        lines += [line(name, before), *([line("the same, read otherwise", after)] if moved(after) else [])]
+        lines += [line(name, before), *([line("the same, with fitted alternatives", after)] if moved(after) else [])]
     parts = [markdown(HEAD, lines, ":" + "-" * 8)] if lines else []
     if there:
-        parts += ["As declared → read otherwise, on numbers that the reading was not chosen on:"]
+        parts += ["The table has the declared settings → the fitted alternative, on numbers that it was not chosen on:"]
         parts += [markdown(READ, [row for each in there for row in reading(each)])]
     parts += ["\n".join(f"- **{of['says']}** {told(of)}" for of in file["readings"])]
     said = [f"- {function(paper, Code('findings:' + of['id']))()} {told(of)}" for of in file["findings"]]
-    parts += ["From the printed numbers alone:", "\n".join(said)] if said else []
+    parts += ["Findings from the published numbers alone:", "\n".join(said)] if said else []
     return "\n\n".join(filter(None, parts))
 
 
@@ -178,10 +179,10 @@ def summary() -> str:
     rows = []
     for paper in PAPERS:
         found, there = declared(paper), by_table(paper, held(paper))
-        said = [f"{name}: {inside(a)}" + f"; read otherwise {inside(b)}" * moved(b) for name, a, b in there]
+        said = [f"{name}: {inside(a)}" + f"; with fitted alternatives {inside(b)}" * moved(b) for name, a, b in there]
         link, run = f"[{about(paper).name}](docs/papers/{paper}.md)", f"{found['gap'].notna().sum()} of {len(found):,}"
         rows.append([link, run, "<br>".join(said) or "–", readings.register(paper)["short"]])
-    return markdown(("paper", "compared", "printed numbers inside", "where they come from"), rows)
+    return markdown(("paper", "compared", "published numbers inside", "source of the published numbers"), rows)
 
 
 def figure() -> Figure:
@@ -192,7 +193,9 @@ def figure() -> Figure:
         for unit, after in under(found, held(paper)).groupby("unit"):
             before = found[found["unit"] == unit]
             both = pd.concat([before, after])[["ours", "printed"]].dropna()
-            for part, state in ((before, DECLARED), (after, "read otherwise"))[: (1 + moved(after)) * bool(len(both))]:
+            for part, state in ((before, DECLARED), (after, "fitted alternatives"))[
+                : (1 + moved(after)) * bool(len(both))
+            ]:
                 told = part["inside"].dropna()
                 title = f"{about(paper).name},\n{state}: {told.sum()} of {len(told)}"
                 panels.append((title, str(unit), part[part["gap"].notna()][::-1], both))  # the readings are drawn last
@@ -214,7 +217,7 @@ def _panel(ax: Axes, unit: str, mine: Rows, both: Rows) -> None:
     ax.plot(ends, ends, color="#404040", linewidth=0.8, zorder=1)
     colours = np.where(mine["reading"] == DECLARED, "#0072b2", "#d55e00")
     ax.scatter(mine["ours"], mine["printed"], s=12, c=colours, alpha=0.6, linewidth=0)
-    ax.set(xlabel=f"ours ({unit})", ylabel=f"printed ({unit})", box_aspect=1, xlim=ends, ylim=ends)
+    ax.set(xlabel=f"reproduced ({unit})", ylabel=f"published ({unit})", box_aspect=1, xlim=ends, ylim=ends)
     if unit == "%":
         ax.set(xticks=ax.get_yticks(), xlim=ends)
         return

@@ -1,4 +1,4 @@
-"""What the papers leave open: one register per paper, `papers/<key>/open_choices.yaml`, with numbers from the cells.
+"""The unstated choices of the papers: a register per paper, `papers/<key>/open_choices.yaml`, with its numbers.
 
 A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
 a lead (`reproduce.pages.quotes.lead`) between two selections of an artifact's cells, or a phrase ("not run"); a
@@ -146,7 +146,7 @@ def _number(raw: Mapping[str, Any]) -> tuple[str, bool]:
         mean = f"{a.seeds.mean() - b.seeds.mean():.{digits}f}".replace("-", "−")
         return f"{mean} {unit}, of one curve: no interval", True
     if a.censored and b.censored:
-        return f"{a.mean(digits)} against {b.mean(digits)} {unit}, both with runs that miss the target", True
+        return f"{a.mean(digits)} against {b.mean(digits)} {unit}, both with runs that do not reach the target", True
     if a.seeds.sort_index().equals(b.seeds.sort_index()):
         return "no difference in any seed", False
     if a.seeds.isna().any():
@@ -172,8 +172,8 @@ def section(found: Register) -> str:
     """Markdown: a paper's answers to the first questions, a table of the open choices that matter, the names of the
     others. What the authors' code does stands beside the paper where it differs."""
     answers = [f"- *{question}*: {answer}" for question, answer in found.answers.items()]
-    dagger = " †: as their code does." * any(c.code == c.run for c in found.choices)
-    cells = f" Numbers without a link: {_place(found.usual)}." * bool(found.usual)
+    dagger = " † marks what the authors' code does." * any(c.code == c.run for c in found.choices)
+    cells = f" Numbers without a link are from {_place(found.usual)}." * bool(found.usual)
     rows = []
     for c in filter(lambda c: c.matters, found.choices):
         same = c.code == c.run
@@ -184,8 +184,8 @@ def section(found: Register) -> str:
         rows.append([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", others])
     table = markdown(HEAD, [[" ".join(cell.split()) for cell in row] for row in rows])
     rest = "; ".join(c.open.rstrip("?") for c in found.choices if not c.matters)
-    rest = f"Without a measured effect: {rest}." * bool(rest)
+    rest = f"These have no measured effect: {rest}." * bool(rest)
     return "\n".join([*answers, "", f"{found.code}{dagger}{cells}", "", table, "", rest])
 
 
-HEAD = ("what is open, and what the paper says", "here, and why", "other options: what they change")
+HEAD = ("unstated choice, and what the paper says", "here, and why", "alternatives, and their effects")

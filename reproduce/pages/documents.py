@@ -1,8 +1,8 @@
 """The documents that say what came out, from committed files: a page for each paper, one of all claims, and what stands
 in README.
 
-A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers. A
-paper's page goes on with how its numbers agree with the print, where that comes from, and its open choices.
+A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers, and
+`comparison` for the agreement with published numbers. A paper's page ends with its unstated choices.
 `reproduce report --docs` writes them, and a test compares. So no sentence keeps an old number or verdict.
 """
 
@@ -48,12 +48,13 @@ def documents() -> tuple[dict[Path, str], list[str]]:
     failed: list[str] = []
     for template in tqdm(sorted(TEMPLATES.glob("*.md")), "documents", leave=False, disable=None):
         try:
-            text = rendered(template, short=partial(_in_short, boards))
+            text = rendered(template, short=partial(_in_short, boards), comparison=agreement.section)
             if template.name == "README.md":
                 found[README] = _readme(text, boards)
             else:
-                tables = _tables(template.stem) if template.stem in PAPERS else ""
-                found[Path("docs/papers", template.name)] = text + tables
+                if template.stem in PAPERS:
+                    text += f"\n## Unstated choices\n\n{choices.section(choices.register(template.stem))}\n"
+                found[Path("docs/papers", template.name)] = text
         except UserError as error:
             failed.append(f"{template}: {error}")
     found[RULES] = with_blocks(RULES, {"both scales": both_scales(boards)})
@@ -69,27 +70,22 @@ def rendered(template: Path, **more: Any) -> str:
 def _in_short(boards: Boards, paper: str) -> str:
     said = {scale: short(paper, scale, board) for scale, board in boards.items()}
     answers = [f"**At {scale} scale: {one.word}.** {one}" for scale, one in said.items()]
-    return "\n\n".join([f"**{said['paper'].question}**", *answers, "Its [claims, one by one](claims.md)."])
-
-
-def _tables(paper: str) -> str:
-    """What every paper's page ends with."""
-    beside, left_open = agreement.section(paper), choices.section(choices.register(paper))
-    parts = {"Beside the printed numbers": beside, "What the paper leaves open": left_open}
-    return "".join(f"\n## {head}\n\n{text}\n" for head, text in parts.items() if text)
+    return "\n\n".join(
+        [f"**{said['paper'].question}**", *answers, "[All claims](claims.md) has its claims one by one."]
+    )
 
 
 # --- from claim to number ---------------------------------------------------------------------------------------------
 
 INTRODUCTION = """# From claim to number
 
-All claims of the papers, table by table and figure by figure. A claim stands at paper scale, or at reduced scale if it
-is judged there alone. Its numbers are those that decide the verdict ([how to read
+This page has all claims of the papers, table by table and figure by figure. A claim is listed at paper scale, or at
+reduced scale if it is evaluated there alone. Its numbers are those that decide the verdict ([how to read
 one](index.md#how-to-read-a-verdict)).
 
-The first command trains anew, in a folder of its own; the time is what the committed runs took of a processor. Where
-data sets are not at hand, it says so and goes on without them. The second shows the numbers behind the verdicts, which
-are in the file. `reproduce replay` in place of `verify` trains only the first rounds, and compares them.
+The first command trains again, in a folder of its own. The time is the CPU time of the committed runs. The command
+skips panels whose data sets are missing, and says so. The second command shows the numbers behind the verdicts, which
+are in the file. `reproduce replay` instead of `verify` trains only the first rounds, and compares them.
 """
 
 
@@ -119,7 +115,7 @@ def _part(scale: str, artifact: str, verdicts: Sequence[Verdict]) -> str:
     file = f"[{cells}](../../{cells})" if Path(cells).is_file() else "no numbers yet"
     head = f"### {artifact}, {scale} scale\n\n{anew}\\\n{show}: {file}\n"
     rows = [[f"{v.statement} `{v.name}`", *_numbers(v), told(v)] for v in verdicts]
-    return f"{head}\n{markdown(('claim', 'printed', 'ours', 'verdict'), rows)}\n"
+    return f"{head}\n{markdown(('claim', 'published', 'reproduced', 'verdict'), rows)}\n"
 
 
 def told(v: Verdict) -> str:
@@ -137,7 +133,7 @@ def told(v: Verdict) -> str:
 
 
 def _numbers(v: Verdict) -> list[str]:
-    """The deciding number of the print and ours."""
+    """The deciding number as published, and ours."""
     return [wording.deciding(v.printed, v.names) or "–", wording.ours(v) or "–"]
 
 

@@ -37,8 +37,8 @@ KINDS = {
     ".ours.tex": "LaTeX, our numbers only",
 }
 CITED = {
-    "yes": "", "in part": "what is there; some is missing",
-    "with care": "few seeds, one split, two rounds, or older code that no replay confirmed",
+    "yes": "", "in part": "the settings that were run; others are missing",
+    "with care": "few seeds, one data partition, two rounds, or stale results",
     "no": "substitute data",
 }  # fmt: skip
 """May numbers be cited? -> why not all of them, in short."""
@@ -79,7 +79,7 @@ def in_short(paper: str, scale: str, verdicts: Sequence[Verdict]) -> Short:
     try:
         return short(paper, scale, verdicts) if scale in ("paper", "reduced") else Short("", "", "", {})
     except UserError as error:
-        return Short("", "", f"What came out is not told: {error}", {})
+        return Short("", "", f"The summary is not available: {error}", {})
 
 
 def _inline(text: str) -> str:
@@ -198,7 +198,7 @@ def why(v: Verdict) -> list[str]:
 def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     jobs = plan.artifact_jobs(scale, artifact.id)
     if not jobs:
-        yield "Results", "nothing is trained: computed when it is drawn"
+        yield "Results", "computed without training"
     read, used = results.read_by(scale, artifact.id), sum(results.standing(j).usable for j in jobs)
     if not used:
         return
@@ -246,7 +246,7 @@ def _links(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     *drawn, cells, _ = plan.outputs(scale, artifact.id)
     folder = f"reproduce/papers/{artifact.paper}"
     named = [(KINDS["." + Path(f).name.partition(".")[2]], f) for f in drawn]
-    named += [("cells per seed (CSV)", cells), ("the paper's numbers", f"{folder}/reported/{artifact.name}.csv")]
+    named += [("per-seed values (CSV)", cells), ("published numbers", f"{folder}/reported/{artifact.name}.csv")]
     named += [(text, f"{folder}/{name}.py") for name, text in CODE.items() if artifact.draw or name != "pictures"]
     for text, path in [*named, ("claims", f"{folder}/claims.yaml")]:
         if Path(path).is_file() or (PACKAGE.parent / path).is_file():

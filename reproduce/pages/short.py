@@ -103,7 +103,7 @@ def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
             raise UserError(f"{FILE}: {paper}, {scale}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
     texts = {side: _sentence(paper, scale, side, entry[scale][side]["says"]) for side in SIDES}
     words, asked = REDUCED if scale == "reduced" else {}, [mine[claim] for claim in entry["answered_by"]]
-    told = f"The claims that answer it: {_why(asked)}. All: {_why([*mine.values()])}."
+    told = f"Of the claims that answer it, {_why(asked)}. Of all claims, {_why([*mine.values()])}."
     sentences = {words.get(side, side): text for side, text in texts.items()}
     return Short(entry["question"], words.get(word(asked), word(asked)), told, sentences)
 
@@ -141,7 +141,10 @@ def first_table(board: Iterable[Verdict]) -> str:
         name = f"[{a.name}](docs/papers/{paper}.md)<br>{a.authors}, [*{a.title}*]({a.link}), {a.where}"
         scale, _, artifact = entry["look"].partition("/")
         shown = next(f for f in plan.outputs(scale, f"{paper}/{artifact}") if f.endswith((".png", ".md")))
-        sides = [f"{side}: {text.partition('. ')[0].removesuffix('.')}." for side, text in found.sentences.items()]
+        sides = [
+            f"*{side.capitalize()}:* {text.partition('. ')[0].removesuffix('.')}."
+            for side, text in found.sentences.items()
+        ]
         answered = f"{found.question} **{found.word.capitalize()}.**"
-        rows.append([name, "<br>".join([answered, *sides, f"Look at [{artifact}]({shown})."])])
-    return markdown(["paper", "what came out"], rows)
+        rows.append([name, "<br>".join([answered, *sides, f"Main result: [{artifact}]({shown})."])])
+    return markdown(["paper", "result"], rows)

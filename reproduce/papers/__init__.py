@@ -80,9 +80,9 @@ def total() -> str:
 
 def coverage_table() -> str:
     """Markdown: how many figures and tables each paper has, and how many have numbers of ours at each scale."""
-    head = ("paper", "figures and tables", "our numbers, paper scale", "reduced scale")
+    head = ("paper", "figures and tables", "with our numbers, paper scale", "reduced scale")
     rows = ((f"[{c.paper}](docs/papers/{c.paper}.md)", c.printed, *map(c.made, SCALES[:0:-1])) for c in coverage())
     table = markdown(head, rows, ":---")
-    rest = "An artifact counts as having numbers if some of its panels do; its caption and the paper's page say which."
+    rest = "A figure or table counts if at least one of its panels was run; its caption says which."
     first = f"**{total()} figures and tables of the five papers are part of this package.**"
-    return f"{first} The numbers, paper by paper:\n\n{table}\n\n{rest}"
+    return f"{first} The table has how many of them have numbers of ours:\n\n{table}\n\n{rest}"

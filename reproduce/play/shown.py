@@ -121,7 +121,7 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
 
 
 def headline(match: Match, drawn: Figure) -> str:
-    """What stands above a picture: scale, stand-ins, seeds, and what bands are."""
+    """What stands above a picture: scale, substitutes, seeds, and what bands are."""
     said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
     seeds = f"{counted(len(match.seeds), 'seed').capitalize()}."
     return " ".join([scale_line(match.benchmarks[0].scale, said), seeds, *around.marks(drawn)])

@@ -106,7 +106,7 @@ LINES = {"band": "bands", "bars": "bars", "end": "bars beside the axes, of a lin
 
 
 def headline(artifact: Artifact, histories: Histories, fig: Figure) -> str:
-    """The first line inside a figure: scale, stand-ins, seeds, and how much of it was run (the figure's label)."""
+    """The first line inside a figure: scale, substitutes, seeds, and how much of it was run (the figure's label)."""
     same = histories.scale != "paper" and entries.comparable(artifact, histories.scale)
     scale = f"{histories.scale.capitalize()} scale{', the same as at paper scale' if same else ''}"
     stands = "; ".join(entries.short(histories.substitutes))
@@ -115,7 +115,7 @@ def headline(artifact: Artifact, histories: Histories, fig: Figure) -> str:
 
 
 def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
-    """The sentences of a caption behind the title: scale and stand-ins, seeds, marks, the paper's numbers. Where
+    """The sentences of a caption behind the title: scale and substitutes, seeds, marks, the paper's numbers. Where
     nothing is drawn, the first of them."""
     comparable = entries.comparable(artifact, histories.scale)
     scale = entries.scale_line(histories.scale, entries.short(histories.substitutes), comparable)

@@ -218,17 +218,17 @@ def commits(histories: Histories) -> str:
 
 
 def short(substitutes: Sequence[str]) -> list[str]:
-    """What stands in for what, without the settings that follow a colon."""
+    """The substitutes, without the settings that follow a colon."""
     return list(dict.fromkeys(phrase.partition(": ")[0] for phrase in substitutes))
 
 
 def settings(substitutes: Sequence[str]) -> list[str]:
     """The note with all that `short` leaves out of a caption."""
-    return [f"Stand-ins and settings: {'; '.join(substitutes)}."] if short(substitutes) != list(substitutes) else []
+    return [f"Substitutes and settings: {'; '.join(substitutes)}."] if short(substitutes) != list(substitutes) else []
 
 
 def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> str:
-    """The beginning of the caption of every table and figure: scale, stand-ins, and what that means for a comparison.
+    """The beginning of the caption of every table and figure: scale, substitutes, and what that means for a comparison.
 
     same: this scale runs what the paper scale runs (`comparable`).
     """
@@ -238,7 +238,7 @@ def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> st
     elif same:
         means = "; the same as at paper scale"
     elif scale == "smoke":
-        means = "; shows that everything runs, the numbers mean nothing"
+        means = "; a test run whose numbers mean nothing"
     return f"{scale.capitalize()} scale{': ' if substitutes else ''}{'; '.join(substitutes)}{means}."
 
 

@@ -24,7 +24,7 @@ def read(
 ) -> Histories:
     """The histories of the artifact's panels. seeds: those to read of a panel, by its name (one without: all).
 
-    Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.
+    Substitutes of panels that were not run stay in the caption: the gaps in the table are theirs.
     """
     panels = artifact.panels(scale)
     experiments = [e for panel in panels for e in panel.experiments]

@@ -76,7 +76,7 @@ def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
     )
     assert fig.get_suptitle() == "Reduced scale: fewer steps; 2 seeds\nNot run, no results: (b)."
     assert around.note(made, run, fig) == [
-        "Stand-ins and settings: fewer steps: K 25, 60 rounds.",
+        "Substitutes and settings: fewer steps: K 25, 60 rounds.",
         "A remark.",
         "Not run, no results: (b).",
         "The paper prints no numbers for this figure.",

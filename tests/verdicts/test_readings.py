@@ -167,7 +167,7 @@ def test_a_claim_that_turns_under_a_reading_depends_and_never_follows_it(tmp_pat
     whole = FILE.replace("  where: {algorithm: [fedavg, fedprox]}\n", "")
     found = judged(whole)
     assert found.verdict == "depends on an unstated choice"
-    assert [name for name, _ in found.under] == ["as declared", "as the print needs"]
+    assert [name for name, _ in found.under] == ["as declared", "fitted to published numbers"]
     (_, before), (_, after) = found.under
     assert before.value < 0 < after.value
     assert wording.ours(found).count("lead") == 2
@@ -192,9 +192,9 @@ def test_the_page_has_readings_on_other_numbers_what_stays_and_findings(
     monkeypatch.setitem(sys.modules, "reproduce.papers.dynamic_init.findings", found)
     text = agreement.section("dynamic_init")
     assert "| 5.00 → 3.00 points | 0% → 0% |" in text
-    assert "*What stays:* 6" in text
-    assert "**Two shards.** *How sure:* Open. *Tried, and not reached:* Splits." in text
-    assert "- Whole rounds: 482. *How sure:* Certain. *Or else:* Chance." in text
+    assert "*Unexplained:* 6" in text
+    assert "**Two shards.** *Confidence:* Open. *Attempts that failed:* Splits." in text
+    assert "- Whole rounds: 482. *Confidence:* Certain. *Other explanation:* Chance." in text
     before, after = (line.split(" | ") for line in text.splitlines()[2:4])
-    assert (before[0], after[0]) == ("| Table 9", "| the same, read otherwise")
+    assert (before[0], after[0]) == ("| Table 9", "| the same, with fitted alternatives")
     assert [line[4] for line in (before, after)] == ["5", "3"]

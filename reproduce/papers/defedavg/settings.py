@@ -106,7 +106,7 @@ REDUCED = ClockSetting(
     (80.0, 70.0), (120.0, 250.0), (60.0, 100.0), searched=(0.01, 0.05, 0.1, 0.3), smooth=(3, 5), rounds=1200,
     ks=(4, 10, 20), more=MORE, over_n={"iid": tuple(range(12)), "noniid": tuple(range(40))},
     own=_own((0.1, 0.1), iid_fedavg=(1.0, 0.1)),
-    substitute="a network 784-64-10 for the convolutional one: pixels from 0 to 1, K = 10 steps of five times the "
+    substitute="an MLP (784-64-10) instead of the CNN: pixels from 0 to 1, K = 10 steps of five times the "
     "length, until 120 s (IID) and 250 s (non-IID) or for 1,200 aggregations, targets 80 % and 70 %, times to them of "
     "the mean over 3 and 5 times of the grid, own rates",
 )  # fmt: skip
@@ -115,7 +115,7 @@ SMOKE = ClockSetting(
     5, replace(FASHION_MNIST, step=10 * FASHION_MNIST.step), FASHION_MNIST, (0.2, 0.2),
     (80.0, 70.0), (10.0, 10.0), (10.0, 10.0), searched=(0.05, 0.3), participants=(3,), rounds=40, few=(2, 3, 6),
     ks=(2, 5, 10), seeds=(0, 1), own=_own((0.5, 0.1), iid_fedavg=(0.5, 0.1)),
-    substitute="10 clients with Gaussian classes and a softmax model: n = 3, K = 5",
+    substitute="Gaussian classes, softmax regression and 10 clients: n = 3, K = 5",
 )  # fmt: skip
 SETTINGS: Mapping[str, tuple[ClockSetting, ...]] = {"smoke": (SMOKE,), "reduced": (REDUCED,), "paper": PAPER}
 

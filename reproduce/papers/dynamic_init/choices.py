@@ -152,7 +152,7 @@ MOON = (
 RUNNING = {
     "smoke": replace(
         GAUSSIAN, name="digits", model=NormConvNet(1, 8, ((3,), (4,)), 5, normalisation="running"), rounds=2,
-        substitute="8x8 digits and a small network with running statistics for images, 2 rounds per session",
+        substitute="8x8 digits and a small network with running statistics instead of images, 2 rounds per session",
     ),
     "reduced": replace(
         FASHION, model=NormConvNet(1, 28, ((8,), (16,)), 32, normalisation="running"), rounds=10, rate=(0.05, 0.5),

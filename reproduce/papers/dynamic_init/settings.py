@@ -139,12 +139,12 @@ NEWS = SessionData(
 # With a random start, few rounds at a smaller rate would not yet tell the schemes apart.
 GAUSSIAN = SessionData(
     "gaussian", Softmax(20, 10), 10, (0.02, 0.6), {"scaffold": (0.3, 0.6)}, batch=32,
-    substitute="Gaussian classes for images: 20 dimensions, 10 rounds per session",
+    substitute="Gaussian classes instead of images: 20 dimensions, 10 rounds per session",
 )  # fmt: skip
 TOPICS = replace(
     NEWS, name="topics", tokenizer="hashed", source=TopicTokens(4, 60, 12, 64, 100, seed=3), model=FastText(60, 8),
     rounds=5, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
-    substitute="random words for texts: with topics, 5 rounds per session",
+    substitute="random words instead of texts: with topics, 5 rounds per session",
 )  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def linear(data: SessionData) -> SessionData:
     """The linear model at reduced scale: larger steps, fewer rounds."""
     return replace(
         data, rounds=20, rate=(0.0025, 0.6), rates={"scaffold": (0.05, 0.9)}, seeds_20=(), older_seeds=(),
-        substitute="shorter sessions: on MNIST and Fashion-MNIST 20 rounds, rate 0.0025 (SCAFFOLD 0.05)",
+        substitute="shorter sessions: on MNIST and Fashion-MNIST 20 rounds, learning rate 0.0025 (SCAFFOLD 0.05)",
     )  # fmt: skip
 
 
@@ -167,8 +167,9 @@ def small(data: SessionData, scaffold: float, stands_for: str = "") -> SessionDa
         data, model=ConvNet(3, 32, (8, 16), (32,), classes=data.classes, kernel=3, padding=1), networks={}, kind="cnn",
         rounds=10, rate=(0.05, 0.5), rates={"scaffold": (scaffold, 0.9)}, batch=32, augment="none", test_samples=2000,
         older_R=10.0, seeds=(),
-        substitute=f"{stands_for}two convolutions from a random start for the ResNets: on images in colour, 10 rounds "
-        f"of batches of 32 per session, rate 0.05 (SCAFFOLD {scaffold:g}), no augmentation, 2,000 test images",
+        substitute=f"{stands_for}two convolutions from a random start instead of the ResNets: on images in colour, "
+        f"10 rounds of batches of 32 per session, rate 0.05 (SCAFFOLD {scaffold:g}), no augmentation, "
+        "2,000 test images",
     )  # fmt: skip
 
 

@@ -137,11 +137,11 @@ SMALL_FASHION = replace(
 SMALL_CIFAR10 = replace(
     SMALL_FASHION, name="cifar10", data="cifar10", model=Softmax(3072, 10), mean=CIFAR10.mean, std=CIFAR10.std,
     seconds=CIFAR10.seconds, alpha=0.1, alphas=(), other_rate=0.0, seeds=tuple(range(30)),
-    substitute=f"logistic regression on CIFAR-10 for both CNNs; {FEW_IMAGES}",
+    substitute=f"logistic regression on CIFAR-10 instead of both CNNs; {FEW_IMAGES}",
 )  # fmt: skip
 LONGER_MNIST = replace(
     SMALL_MNIST, rounds=200, seeds=(0, 1),
-    substitute="MNIST; fewer images: 3,000 for training, batches of 32, 200 rounds, rate 0.005",
+    substitute="MNIST; fewer images: 3,000 for training, batches of 32, 200 rounds, learning rate 0.005",
 )  # fmt: skip
 """For the sensitivity: the network needs more than the 60 rounds of the other reduced panels."""
 BLOBS = NetworkSetting(

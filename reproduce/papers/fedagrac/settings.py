@@ -331,8 +331,8 @@ FIG5 = {
     "reduced": TimeCurves(
         Comparison(
             "cnn2", "dp2", fashion(CNN2, DRAWN_DP2), NETWORK, 40,
-            substitute="small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 10 and 50 for 100 and "
-            "500, V 100 for 10,000, rate 0.03, λ 0.3, 40 rounds", seeds=tuple(range(8)),
+            substitute="small CNN on Fashion-MNIST instead of AlexNet on CIFAR-10: 10 clients, mean K 10 and 50 "
+            "for 100 and 500, V 100 for 10,000, rate 0.03, λ 0.3, 40 rounds", seeds=tuple(range(8)),
         ),
         Comparison(
             "lr", "dp1", A9A, (0.05, 1.0, 0.1), 100,

@@ -117,8 +117,9 @@ SMALL_CIFAR10 = replace(
         "cifar10", replace(RESNET10N, channels=3), 40, 20, split=None, mean=MEAN, std=STD,
         train_samples=8000, test_samples=2000, evaluation_batch=10,
     ),
-    substitute="a residual network of four blocks for ResNet-18, fewer images of CIFAR-10: 308,826 parameters, 8,000 "
-    "training and 2,000 test images; fewer clients and rounds: 40 clients, 60 rounds of 2 epochs, no augmentation",
+    substitute="a residual network of four blocks instead of ResNet-18, fewer images of CIFAR-10: 308,826 parameters, "
+    "8,000 training and 2,000 test images; fewer clients and rounds: 40 clients, 60 rounds of 2 epochs, no "
+    "augmentation",
 )  # fmt: skip
 
 
@@ -155,7 +156,7 @@ SMALL_NEWS = replace(
     ),
     participants=8, clock=Rounds(40, 5), exits=(1, 2), rate=1e-3,
     levels=text_levels(2, {1 / 64: 1, 1 / 16: 1, 1 / 4: 2, 1.0: 2, 0.04: 1, 0.16: 1, 0.36: 2, 0.64: 2}),
-    substitute="an encoder of two layers, not pretrained, for roberta-base, fewer texts of AG News: 64 features "
+    substitute="an encoder of two layers, not pretrained, instead of roberta-base, fewer texts of AG News: 64 features "
     "(331,780 parameters), 6,000 training and 2,000 test texts, cut to 64 byte pairs of a vocabulary of 4,000 made of "
     "them; "
     "fewer clients and rounds: 40 clients, 40 rounds of 2 epochs, AdamW at 1e-3",
@@ -167,8 +168,8 @@ TOPICS = replace(
         clients=8, batches=Fixed(10), tokenizer="hashed", train_samples=0, test_samples=0,
     ),
     work=Steps(2), participants=4, clock=Rounds(2),
-    substitute="random words with topics for AG News and an encoder of two layers of 24 features, not pretrained, for "
-    "roberta-base; 8 clients, 2 rounds of 2 steps",
+    substitute="random words with topics instead of AG News and an encoder of two layers of 24 features, not "
+    "pretrained, instead of roberta-base; 8 clients, 2 rounds of 2 steps",
 )  # fmt: skip
 
 SCALES = {
@@ -183,7 +184,8 @@ SCALES = {
     "reduced": SubmodelScale(
         {"fashion_mnist": FASHION_MNIST},
         "Fashion-MNIST and a residual network of four blocks for CIFAR and ResNet-18: 6,000 training and 2,000 test "
-        "images, 308,538 parameters; fewer clients and rounds: 40 clients, 60 rounds of 2 epochs, no augmentation",
+        "images, 308,538 parameters; fewer clients and rounds: 40 clients, 60 rounds of 2 epochs, no "
+        "augmentation",
         60.0,
         {"ag_news": SMALL_NEWS},
         {"cifar10": SMALL_CIFAR10},
