@@ -1,15 +1,165 @@
-"""Every form of a user's data (`data_forms`) gives the same samples as plain arrays, or is refused in one line."""
+"""A user's own data: known by its content, a fifth held out, clients by a column. Its forms are in `data_forms`."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from data_forms import FORMS
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Image
+from PIL import Image as Pillow
 
+from reproduce.__main__ import main
 from reproduce.data.load import of_record
-from reproduce.data.userdata import bring
+from reproduce.data.userdata import ByColumn, bring
 from reproduce.errors import UserError
+from reproduce.play.owndata import benchmarks
+
+NAMES = ["owl", "cat", "dog"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory with a space in its name; the user's home may not be written."""
+    here = tmp_path / "my [own] files"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
+    return here
+
+
+def pictures(colours: int = 3, each: int = 10, shape: tuple[int, int] = (6, 8), seed: int = 0) -> tuple[Any, Any]:
+    """Pixels uint8 [N, H, W, C] and names of classes, class after class in sorted order."""
+    x = np.random.default_rng(seed).integers(0, 256, (each * len(NAMES), *shape, colours), dtype=np.uint8)
+    return x, np.repeat(sorted(NAMES), each)
+
+
+def saved(folder: Path, x: Any, y: Any) -> None:
+    """A folder of class folders; files sort as the rows."""
+    for i, (pixels, name) in enumerate(zip(x, y, strict=True)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        Pillow.fromarray(pixels if pixels.shape[2] == 3 else pixels[..., 0]).save(folder / name / f"{i:03d}.png")
+
+
+def library(x: Any, y: Any) -> Dataset:
+    rows = {"image": [Pillow.fromarray(p if p.shape[2] == 3 else p[..., 0]) for p in x]}
+    rows |= {"label": [sorted(NAMES).index(n) for n in y]}
+    return Dataset.from_dict(rows, Features({"image": Image(), "label": ClassLabel(names=sorted(NAMES))}))
+
+
+def table(rows: int = 40, seed: int = 0) -> pd.DataFrame:
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(random.normal(size=(rows, 3)), columns=["a", "b", "c"])
+    return frame.assign(n=range(rows), label=np.resize(NAMES, rows), who=np.resize(["x", "y", "z", "z"], rows))
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_names_in_another_encoding_are_names(folder: Path) -> None:
+    """Latin-1, as folders, as pictures and as labels."""
+    for name in (b"\xe9t\xe9", b"hiver"):
+        (place := Path(os.fsdecode(b"bild\xe9r/" + name))).mkdir(parents=True)
+        for i in range(5):
+            Pillow.fromarray(np.full((6, 8), i, np.uint8)).save(place / os.fsdecode(b"\xff%d.png" % i))
+    (benchmark,) = benchmarks([], "smoke", data=os.fsdecode(b"bild\xe9r"))
+    assert benchmark.name == r"bild\xe9r"
+    np.savez("mine.npz", x=np.eye(10), y=np.array([b"\xe9t\xe9", b"hiver"] * 5))
+    assert bring("mine.npz").classes == 2
+
+
+def test_the_same_content_is_the_same_data_and_other_is_not(folder: Path) -> None:
+    saved(folder / "photos", *pictures())
+    data = bring("photos")
+    assert bring("photos") == data
+    (folder / "photos" / "cat" / ".hidden").write_bytes(b"x")
+    assert bring(str(folder / "photos")) == data
+    first = max((folder / "photos" / "cat").glob("*.png"))
+    Pillow.fromarray(255 - np.asarray(Pillow.open(first))).save(first)
+    changed = bring("photos")
+    assert changed != data, "other pixels"
+    first.rename(folder / "photos" / "dog" / "!.png")
+    assert bring("photos") not in (changed, data), "another class"
+    link = folder / "links" / "cat"
+    link.parent.mkdir()
+    for name in ("cat", "dog", "owl"):
+        (folder / "links" / name).symlink_to(folder / "photos" / name)
+    before = bring("links")
+    assert (before, before.sizes) == (bring("photos"), (25, 5))
+    (folder / "photos" / "dog" / "!.png").unlink()
+    assert bring("links").sizes == (24, 5), "what a link leads to is in the checksum, too"
+
+
+def test_a_fifth_of_each_class_is_held_out_always_the_same(folder: Path) -> None:
+    x, y = pictures()
+    saved(folder / "photos", x, y)
+    library(x, y).save_to_disk(folder / "saved")
+    first, second = bring("photos").load(), bring("saved").load()
+    assert np.bincount(first.test_y).tolist() == [2, 2, 2]
+    for part in ("train_x", "train_y", "test_x", "test_y"):
+        assert np.array_equal(getattr(first, part), getattr(second, part))
+    rows = {p.tobytes() for p in [*first.train_x, *first.test_x]}
+    assert rows == {p.tobytes() for p in x}, "each sample is in one of them"
+    assert first.note == "without a test part: 6 of 30 samples, a fifth of each class, are held out"
+
+
+def test_what_a_user_may_not_expect_of_the_data_is_said(folder: Path) -> None:
+    x, y = np.random.default_rng(0).normal(size=(24, 3)), np.repeat([0, 1, 2], (10, 10, 4))
+    np.savez("rare.npz", x=x, y=y)
+    assert bring("rare.npz").load().note.endswith("are held out; the test part has no sample of 2")
+    np.savez("twice.npz", train_x=x, train_y=y, test_x=x, test_y=y)
+    assert bring("twice.npz").load().note == "the training part and the test part are the same samples"
+    numbered = pd.DataFrame(x[:20], columns=["a", "b", "c"]).assign(id=np.arange(20) + 2**30, label=y[:20])
+    numbered.to_csv("numbered.csv", index=False)
+    assert "the column id has another whole number in each row: --drop id" in bring("numbered.csv").load().note
+    dropped = bring("numbered.csv", drop=("id",))
+    assert (dropped.shape, dropped.load().note.count("--drop")) == ((3,), 0)
+    with pytest.raises(UserError, match="has no column idd that could be left out"):
+        bring("numbered.csv", drop=("idd",))
+    assert main(["play", "fedavg", "--data", "numbered.csv", "--drop", "id", "b", "--cost"]) == 0
+    assert main(["play", "fedavg", "--on", "digits", "--drop", "id", "--cost"]) == 2
+
+
+@pytest.mark.parametrize("unlabelled", [-1, None])
+def test_a_test_part_without_labels_gives_way_to_a_validation_part(folder: Path, unlabelled: Any) -> None:
+    """The published form of many benchmarks, whose test labels are secret."""
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    part = Dataset.from_dict({"a": x[:, 0], "b": x[:, 1], "label": [0, 1] * 10})
+    secret = Dataset.from_dict({"a": x[:9, 0], "b": x[:9, 1], "label": [unlabelled] * 9})
+    secret = secret.cast_column("label", part.features["label"])
+    data = bring(DatasetDict(train=part, test=secret, validation=part.select(range(7)))).load()
+    assert len(data.test_y) == 7
+    assert data.note == "the part test has no labels: validation is taken"
+
+
+def test_a_column_names_the_clients_as_text(folder: Path) -> None:
+    train = table().assign(who=np.resize(["10", "9", "NA", "NA"], 40))
+    train.to_csv("mine.csv", index=False)
+    data = bring("mine.csv", holder="who")
+    found, who = data.load(), {n: w for n, w in zip(train["n"], train["who"], strict=True)}
+    parts = ByColumn(data, "who").split(found.train_y, 3, 0)
+    for client, name in enumerate(("10", "9", "NA")):
+        assert {who[int(n)] for n in found.train_x[parts[client], 3]} == {name}
+    with pytest.raises(UserError, match="samples to 3 clients, and not 34 to 4: leave"):
+        ByColumn(data, "who").split(found.train_y, 4, 0)
+    for frame, line in ((train.assign(who=None), "the column who is empty in row 0"), (table().drop(columns="who"),
+                        "has no column who of clients; its columns are a, b, c, n, label")):  # fmt: skip
+        frame.to_csv("mine.csv", index=False)
+        with pytest.raises(UserError, match=line):
+            bring("mine.csv", holder="who")
+
+
+def test_a_deleted_copy_is_said_and_made_again(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    saved(folder / "photos", *pictures())
+    data = bring("photos")
+    shutil.rmtree(tmp_path / "store")
+    with pytest.raises(UserError, match=r"decoded copy of your data is not in .* give the files once more"):
+        data.load()
+    assert bring("photos") == data
+    assert not [p for p in (tmp_path / "store" / "data").iterdir() if p.name.startswith(".")], "nothing is left"
 
 
 @pytest.mark.parametrize("name", FORMS)

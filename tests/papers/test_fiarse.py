@@ -1,17 +1,33 @@
-"""The cells of Figs. 1, 7, 8 and Table 2 from histories made by hand, and the first figure's from its runs."""
+"""FIARSE: cells from histories made by hand; sizes and thresholds of ResNet-18 that follow from Section 6.1 and from
+PyTorch's initialisation; clients whose test sets have other mixes of labels."""
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 from runs import run
 
+from reproduce.algorithms.base import DistinctClients
+from reproduce.algorithms.fiarse import group, held, maskable, thresholds
+from reproduce.algorithms.narrower import HeteroFL
 from reproduce.algorithms.submodels import size_key
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
+from reproduce.engine.client_split import Env
+from reproduce.engine.layout import layout_of
+from reproduce.models.declared import ResNet
 from reproduce.papers.fiarse import measures, runs
+from reproduce.papers.fiarse.settings import RESNET10N
+from reproduce.papers.fiarse.variants import FirstWindow, FreshTests, SteppedHeteroFL, cropped
+from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.report.histories import Histories
+from reproduce.systems import Epochs, System
+from reproduce.systems.clients import SplitCapacity
 
 SIZES = ("1", "0.25", "0.0625", "0.015625")
 
@@ -120,3 +136,153 @@ def test_patterns_of_extraction() -> None:
         wrong.loc[[one, other], "value"] = [0.0, 1.0]
         cells = measures.patterns(Histories(wrong, "smoke", experiments=panel.experiments))
         assert float(cells.loc[cells["metric"] == metric, "value"].iloc[0]) > 0
+
+
+class Bare:
+    """A task of which only the model exists."""
+
+    def __init__(self, model: ResNet) -> None:
+        self.problem = type("Problem", (), {"model": model})()
+        layout = layout_of(model)
+        self.blocks = {n: slice(o, o + s) for (n, o), s in zip(layout.offsets.items(), layout.sizes, strict=True)}
+        self.dtype, self.device, self.parameters = torch.float32, torch.device("cpu"), layout.total
+
+
+def env_of(model: ResNet) -> Env:
+    task: Any = Bare(model)
+    return Env(task, None, 0)
+
+
+def budget(model: ResNet) -> int:
+    return sum(w.stop - w.start for w in maskable(env_of(model)).values())
+
+
+def test_parameters() -> None:
+    assert ResNet().parameters == 11_173_962
+    assert ResNet(classes=100).parameters == 11_220_132
+    assert budget(ResNet()) == 11_164_362
+    assert budget(ResNet(classes=100)) == 11_210_532
+    assert RESNET10N.parameters == 307_098 + 1_440
+    assert budget(RESNET10N) == 307_098
+
+
+def test_groups_of_the_layerwise_variant() -> None:
+    sizes: dict[str, int] = {}
+    for name, where in maskable(env_of(ResNet())).items():
+        sizes[group(name, "stage")] = sizes.get(group(name, "stage"), 0) + where.stop - where.start
+    assert sizes == {
+        "conv1": 1_728, "layer1": 147_456, "layer2": 524_288, "layer3": 2_097_152, "layer4": 8_388_608, "fc": 5_130,
+    }  # fmt: skip
+    layers = {group(name, "layer") for name in maskable(env_of(ResNet()))}
+    assert len(layers) == 21
+    assert {group(name, "model") for name in maskable(env_of(ResNet()))} == {""}
+
+
+@pytest.mark.parametrize(
+    ("width", "parameters", "mmacs"),
+    [
+        (1 / 8, 176_402, 8.9), (1 / 4, 701_466, 35.1), (1 / 2, 2_797_610, 139.3), (1.0, 11_173_962, 555.4),
+        (0.2, 457_578, 23.1), (0.4, 1_803_314, 91.1), (0.6, 4_049_352, 203.0), (0.8, 7_175_586, 360.4),
+    ],
+)  # fmt: skip
+def test_sliced_networks(width: float, parameters: int, mmacs: float) -> None:
+    model = replace(ResNet(), width=width)
+    assert model.parameters == parameters
+    assert model.cost((3, 32, 32)).macs / 1e6 == pytest.approx(mmacs, abs=0.06)
+
+
+BUDGETS = {1 / 64: 174_443, 1 / 4: 2_791_090, 0.04: 446_574, 0.64: 7_145_191}
+# size -> theta and the kept shares of conv1, layer1, ..., layer4, linear at initialisation (analytic).
+INITIAL = {
+    1 / 64: (0.02919, 0.848, 0.300, 0.062, 0.012, 0.008, 0.340),
+    1 / 4: (0.01278, 0.934, 0.693, 0.589, 0.419, 0.178, 0.711),
+    0.04: (0.02094, 0.891, 0.497, 0.327, 0.053, 0.010, 0.526),
+    0.64: (0.00614, 0.968, 0.853, 0.803, 0.721, 0.606, 0.861),
+}
+
+
+Start = tuple[Env, torch.Tensor, dict[float, torch.Tensor]]
+
+
+@pytest.fixture(scope="module")
+def resnet18() -> Start:
+    """ResNet-18, its initial vector, and the thresholds of all sizes."""
+    env, x = env_of(ResNet()), layout_of(ResNet()).initial(0)
+    return env, x, dict(zip(INITIAL, thresholds(env, x, [*INITIAL]), strict=True))
+
+
+@pytest.mark.parametrize("size", INITIAL)
+def test_thresholds_at_initialisation(resnet18: Start, size: float) -> None:
+    env, x, thetas = resnet18
+    theta = thetas[size]
+    mask = held(env, x, theta)
+    where = maskable(env)
+    first = list(env.blocks).index("conv1.weight")
+    assert float(theta[first]) == pytest.approx(INITIAL[size][0], rel=0.01)
+    kept: dict[str, list[int]] = {}
+    for name, part in where.items():
+        count = kept.setdefault(group(name, "stage"), [0, 0])
+        count[0] += int(mask[part].sum())
+        count[1] += part.stop - part.start
+    assert sum(k for k, _ in kept.values()) == pytest.approx(BUDGETS[size], abs=40)  # equal floats at the threshold
+    for (name, (k, n)), share in zip(kept.items(), INITIAL[size][1:], strict=True):
+        noise = 4 * math.sqrt(share * (1 - share) / n)  # small groups scatter; the printed shares have three digits
+        assert k / n == pytest.approx(share, rel=0.01, abs=max(noise, 6e-4)), name
+
+
+SYSTEM = System(Epochs(1), capacity=SplitCapacity((1.0, 1 / 4)))
+rng = np.random.default_rng(0)
+TRAIN, TEST = rng.integers(0, 10, 4000), rng.integers(0, 10, 2000)
+
+
+def mixes(labels: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
+    return np.array([np.bincount(labels[part], minlength=10) / len(part) for part in parts])
+
+
+def agreement(partition: object) -> float:
+    """The correlation of what clients have of the classes in training and in tests."""
+    train = partition.split(TRAIN, 20, 5)  # type: ignore[attr-defined]
+    test = partition.split_test(TRAIN, TEST, 20, 5)  # type: ignore[attr-defined]
+    return float(np.corrcoef(mixes(TRAIN, train).ravel(), mixes(TEST, test).ravel())[0, 1])
+
+
+@pytest.mark.parametrize(("fixed", "following"), [(0, 1), (None, 6)])
+def test_clients_train_on_the_same_and_are_tested_on_something_else(fixed: int | None, following: int) -> None:
+    base = BalancedDirichlet(0.3, fixed)
+    fresh = FreshTests(base)
+    for ours, theirs in zip(fresh.split(TRAIN, 20, 5), base.split(TRAIN, 20, 5), strict=True):
+        assert np.array_equal(ours, theirs)
+    other = BalancedDirichlet(0.3, data_seed=following).split_test(TRAIN, TEST, 20, 5)
+    for ours, theirs in zip(fresh.split_test(TRAIN, TEST, 20, 5), other, strict=True):
+        assert np.array_equal(ours, theirs)
+    assert agreement(base) > 0.9
+    assert abs(agreement(fresh)) < 0.3
+
+
+def test_the_window_is_the_first_one_and_the_rate_falls_twice() -> None:
+    common = {"lr": 0.5, "participation": DistinctClients(2, average=True)}
+    last, first = (
+        Experiment({"algorithm": "a"}, runs.PATTERNS, SYSTEM, made(rolling=True, **common), Rounds(8))
+        for made in (HeteroFL, FirstWindow)
+    )
+    found = run([last, first], range(4))
+    small = []
+    for a, b in zip(found[:4], found[4:], strict=True):
+        assert (a.state["x"] == b.state["x"]).all()
+        mine, other = ([v for *_, m, k, v in x.state["history"] if (m, k) == ("accuracy", "0.25")] for x in (a, b))
+        assert mine[:2] == other[:2]
+        small.append(mine != other)
+    assert any(small)
+    falling = SteppedHeteroFL(lr=1.0, falls=(2, 4))
+    rates = [falling.learning_rate(None, SimpleNamespace(round=r, lr=None)) for r in range(6)]  # type: ignore[arg-type]
+    assert rates == pytest.approx([1, 1, 0.1, 0.1, 0.01, 0.01])
+
+
+def test_test_images_are_cropped_and_mirrored_each_by_itself() -> None:
+    """Every image is one of the 162 versions of itself, and few are as they were."""
+    images = np.random.default_rng(1).integers(1, 255, (50, 6, 6, 1), dtype=np.uint8)
+    wide = np.pad(images, ((0, 0), (4, 4), (4, 4), (0, 0)))
+    for image, made in zip(wide, cropped(images), strict=True):
+        versions = [image[t : t + 6, left : left + 6] for t in range(9) for left in range(9)]
+        assert any((made == v).all() or (made == v[:, ::-1]).all() for v in versions)
+    assert np.mean([(a == b).all() for a, b in zip(images, cropped(images), strict=True)]) < 0.1

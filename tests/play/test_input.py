@@ -1,10 +1,15 @@
-"""Playing with wrong input: one clear line, status 2, nothing trained; and what `play` shows without training."""
+"""Playing with wrong input: one clear line, status 2, nothing trained; what `play` shows untrained; how it ends."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from reproduce import files
 from reproduce.__main__ import main
+from reproduce.declare import closure
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.specs import parse, seeds
 from reproduce.runs import plan
@@ -125,3 +130,30 @@ def test_a_field_of_ones_own_has_ones_own_range(folder: Path) -> None:
     (folder / "own.py").write_text(OWN)
     assert parse("own:Mine(momentum=5)").options == (("momentum", 5),)
     assert find("fedagrac-steps", "smoke").experiment(parse("own:Mine(momentum=5)")).algorithm.momentum == 5
+
+
+def test_what_cannot_be_drawn_is_not_said_of_the_folder(tmp_path: Path) -> None:
+    def draw(file: object) -> None:
+        raise ValueError("no such colour")
+
+    with pytest.raises(ValueError, match="no such colour"):
+        files.write(tmp_path / "a.png", draw)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("where", ["aggregate", "__post_init__"])
+def test_an_algorithm_that_ends_the_program_has_failed(folder: Path, where: str) -> None:
+    (folder / "gone.py").write_text(
+        "import sys\nfrom dataclasses import dataclass\nfrom reproduce.algorithms.base import FedAvg\n"
+        f"@dataclass(frozen=True)\nclass Gone(FedAvg):\n    def {where}(self, *others):\n        sys.exit()\n"
+    )
+    words = ["play", "gone:Gone", "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0"]
+    run = subprocess.run(
+        [sys.executable, "-m", "reproduce", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(closure.PACKAGE.parent)},
+    )
+    assert run.returncode == 2
+    assert run.stderr.splitlines()[-1].startswith("error: gone:Gone")
+    assert "SystemExit" in run.stderr.splitlines()[-1]

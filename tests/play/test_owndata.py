@@ -21,7 +21,7 @@ from reproduce.partitions.labels import Shards
 from reproduce.play import owndata, play, specs
 from reproduce.play.owndata import benchmarks, parse
 from reproduce.report.histories import Source, load
-from tests.data.test_userdata_forms import folder, library, pictures, saved, table
+from tests.data.test_userfiles import folder, library, pictures, saved, table
 
 __all__ = ["folder"]
 

@@ -1,7 +1,13 @@
-"""From results files to the files a reader opens."""
+"""From results files to the files a reader opens: which rows an artifact reads, what is written, and that what is
+committed is what this code makes of the committed results."""
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +19,18 @@ import written
 from pyarrow import parquet
 from table_cells import TABLE3, artifact, panel, render
 
+from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import COLUMNS, Experiment
 from reproduce.errors import UserError
-from reproduce.report import metrics
-from reproduce.report.histories import Source, load
+from reproduce.papers.fedagrac import settings
+from reproduce.problem import Quadratic
+from reproduce.report import histories, metrics
+from reproduce.report import render as report
+from reproduce.report.histories import Histories, Source, load
+from reproduce.runs import due, plan
+from reproduce.systems import System
+from reproduce.systems.work import Steps
 from tests.report.test_metrics import history
 
 
@@ -117,3 +131,129 @@ class TestRender:
         with pytest.raises(ValueError, match=re.escape(message)):
             render(artifact(change(self.cells)), "smoke", tmp_path)
         assert not (tmp_path / "tables").exists()
+
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = [
+    (scale, a.id)
+    for scale in ("paper", "reduced")
+    for a in plan.artifacts()
+    if Path(plan.outputs(scale, a.id)[-1]).exists()
+]
+SAMPLE = [("paper", "fedacs/table1"), ("reduced", "fedagrac/table4"), ("reduced", "fedacs/fig2")]
+
+
+def unchanged(scale: str, name: str, folder: Path) -> None:
+    artifact = plan.artifact(name)
+    histories = report.read(artifact, scale, plan.sources(scale, name), plan.seeds_read(scale, name))
+    for file in report.make(artifact, histories, folder):
+        assert file.read_bytes() == file.relative_to(folder).read_bytes(), file.name
+
+
+@pytest.mark.parametrize(("scale", "name"), SAMPLE)
+def test_rendering_changes_no_file(scale: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it ask which data are here."""
+    monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path / "none"))
+    unchanged(scale, name, tmp_path)
+
+
+@pytest.mark.parametrize(("scale", "name"), COMMITTED)
+def test_rendering_everything_changes_no_file(scale: str, name: str, tmp_path: Path) -> None:
+    unchanged(scale, name, tmp_path)
+
+
+def test_no_artifact_is_stale() -> None:
+    """By its record: nobody has to draw it to know."""
+    stale = []
+    for scale, name in COMMITTED:
+        *_, cells, record = map(Path, plan.outputs(scale, name))
+        if json.loads(record.read_text()) != due.store.sealed(plan.made_from(scale, name), cells):
+            stale.append((scale, name))
+    assert not stale
+
+
+ASK = "import json; from reproduce.runs import plan; print(json.dumps({p: plan.drawn(p) for p in plan.PAPERS}))"
+
+
+def test_what_draws_a_paper_is_its_modules_and_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comment changes nothing, and neither does a name that it does not use."""
+    package = shutil.copytree(ROOT / "reproduce", tmp_path / "reproduce", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    def digests() -> dict[str, str]:
+        run = subprocess.run([sys.executable, "-c", ASK], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return dict(json.loads(run.stdout))
+
+    def changed(name: str, old: str, new: str) -> set[str]:
+        file, before = package / name, dict(latest)
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new, 1), encoding="utf-8")
+        latest.update(digests())
+        return {paper for paper, digest in latest.items() if digest != before[paper]}
+
+    latest = digests()
+    assert changed("report/spellings.py", "NAMES = {", 'NAMES = {"brand_new": "Brand-new", ') == set()
+    assert changed("report/spellings.py", '"FedACS"', '"Fed-ACS"') == {"fedacs"}
+    assert changed("papers/fedacs/pictures.py", "def ", "# a comment\ndef ") == set()
+    assert changed("papers/fedacs/pictures.py", "\n\n\ndef ", "\n\n\nMORE = 1\n\n\ndef ") == {"fedacs"}
+    assert changed("papers/fiarse/reported/table1.csv", "\n", "\n\n") == {"fiarse"}
+    assert changed("report/figures.py", "FULL = 7.0", "FULL = 7.1") == set(plan.PAPERS)
+
+
+def experiment(algorithm: str, scheme: str, lr: float = 0.1) -> Experiment:
+    labels = {"algorithm": algorithm, "scheme": scheme}
+    return Experiment(labels, Quadratic(2, 1), System(work=Steps(1)), FedAvg(lr), Rounds(3))
+
+
+A, B, OTHER = experiment("a", "x"), experiment("b", "x", 0.2), experiment("c", "x", 0.3)
+TWIN = replace(A, labels={"algorithm": "b", "scheme": "y"})
+
+
+def trained(path: Path, *experiments: Experiment) -> Path:
+    """A results file in which an experiment's accuracy is a thousand times its learning rate, plus the round."""
+    rows = [
+        {**e.labels, "seed": s, "round": r, "time": 0.0, "metric": "accuracy", "key": "", "status": "ok"}
+        | {"value": 1000 * e.algorithm.lr + r}
+        for e in experiments
+        for s in (0, 1)
+        for r in range(3)
+    ]
+    return written.histories(path, pd.DataFrame(rows), experiments)
+
+
+def values(histories: Histories) -> dict[tuple[str, str], list[float]]:
+    groups = histories.frame.groupby(["algorithm", "scheme"])
+    return {(str(a), str(s)): sorted(set(rows["value"])) for (a, s), rows in groups}
+
+
+def test_equal_experiments_have_the_rows_of_the_one_that_was_trained(tmp_path: Path) -> None:
+    jobs = [Source("p", trained(tmp_path / "a", A)), Source("p", trained(tmp_path / "b", B))]
+    everything = load(jobs, "smoke", experiments=(A, B, TWIN))
+    assert values(everything) == {
+        ("a", "x"): [100.0, 101.0, 102.0],
+        ("b", "x"): [200.0, 201.0, 202.0],
+        ("b", "y"): [100.0, 101.0, 102.0],
+    }
+    assert set(everything.of("algorithm.lr")[everything.frame["scheme"] == "y"]) == {0.1}
+    assert len(everything.frame) == 18
+
+
+def test_only_the_rows_of_the_wanted_experiments_are_read(tmp_path: Path) -> None:
+    """Also where the one that was trained is not wanted itself; what nobody trained has no rows."""
+    jobs = [Source("p", trained(tmp_path / "a", A, B))]
+    assert values(load(jobs, "smoke", experiments=(TWIN, OTHER))) == {("b", "y"): [100.0, 101.0, 102.0]}
+    assert len(load(jobs, "smoke").frame) == 12
+
+
+def test_results_of_one_split_say_so_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among the stand-ins, which all captions have: of all that was run, or of how many settings."""
+    for partition, one in ((settings.NON_IID, True), (settings.DRAWN, False)):
+        problem = settings.fashion(settings.CNN2, partition)
+        assert histories.one_split(replace(A, problem=problem)) == one
+        assert histories.one_split(replace(A, problem=replace(problem, partition_seed=1)))
+    sources = [Source("p", trained(tmp_path / "p.parquet", A, B))]
+    monkeypatch.setattr(histories, "one_split", lambda e: e == A)
+    for wanted, said in (([A, OTHER], "one split of the data"), ([A, B], "one split of the data in 1 of 2 settings")):
+        assert load(sources, "paper", (), wanted).substitutes == (said,)
+    assert load(sources, "paper", (), [B, OTHER]).substitutes == ()
