@@ -31,30 +31,32 @@ REACHED = Reach(target="target_accuracy_pct", horizon="clock.aggregations")
 
 TIMES = (
     "Seconds are virtual, from the clock of Sec. 4.1.3 with slow-down factors uniform on [1, 5]; mean over seeds of "
-    "each seed's first evaluation at the target. A bound (>) says that at least one seed was not there by the horizon.",
-    "By the arithmetic of the printed Table I FAVANO contacts its clients one after the other and does not divide "
-    "their progress by the number of steps, and AsySG keeps n clients busy while the others keep all; both are so "
-    "here. Our FAVANO needs about twice the printed time all the same (IID, n = 10, paper scale).",
-    "Table II gives FedAvg (IID Fashion-MNIST) local rate 0.10 for n = 10 but 0.01 for n ≥ 20, although 0.10 is in "
-    "its grid; if it then needed as many aggregations as at n = 10, it would take about 54 s and beat the printed "
-    "94.49 s (n = 40) and 99.72 s (n = 80) of DeFedAvg-IID. At paper scale 'FedAvg (rates of n = 10)' runs this.",
-    "At paper scale DeFedAvg-IID (rates 0.1, 0.1), beside Fashion-MNIST at n = 10, has twice the printed local rate: "
-    "with the printed one our time is longer than the printed time.",
-    "Three printed pairs of rates do not fit the printed times (CIFAR-10: DeFedAvg-IID n = 10 and 20, DeFedAvg-nIID "
-    "n = 20) and look like misprints for (0.1, 0.05). At paper scale the main rows take them as printed, the rows with "
-    "(0.1, 0.05) run the likely ones.",
-    "At the reduced scale the order of the non-IID group is not the paper's: a network with one hidden layer lets "
-    "FedBuff use the rates (0.1, 0.1), with which it is the fastest at n = 10; in the paper it needs local rates of "
-    "0.005 and 0.01. FedAvg has DeFedAvg-nIID's rates (0.1, 0.1) there, not the best for it.",
+    "each seed's first evaluation at the target. A bound (>) means that at least one seed did not reach it by the "
+    "horizon.",
+    "By the arithmetic of the published Table I FAVANO contacts its clients one after the other and does not divide "
+    "their progress by the number of steps. AsySG keeps n clients busy, the other algorithms all clients. Both are so "
+    "here. Our FAVANO nevertheless needs about twice the published time (IID, n = 10, paper scale).",
+    "Table II gives FedAvg (IID Fashion-MNIST) the local learning rate 0.10 for n = 10 but 0.01 for n ≥ 20, although "
+    "0.10 is in its grid. With 0.10 and as many aggregations as at n = 10 it would take about 54 s, less than the "
+    "published 94.49 s (n = 40) and 99.72 s (n = 80) of DeFedAvg-IID. At paper scale 'FedAvg (rates of n = 10)' runs "
+    "this.",
+    "At paper scale DeFedAvg-IID (rates 0.1, 0.1), beside Fashion-MNIST at n = 10, has twice the published local "
+    "learning rate. With the published one our time is longer than the published time.",
+    "Three published pairs of learning rates do not fit the published times (CIFAR-10: DeFedAvg-IID n = 10 and 20, "
+    "DeFedAvg-nIID n = 20). They look like misprints for (0.1, 0.05). At paper scale the main rows have them as "
+    "published, the rows with (0.1, 0.05) the likely ones.",
+    "At the reduced scale the order of the non-IID group is not the paper's. A network with one hidden layer lets "
+    "FedBuff use the learning rates (0.1, 0.1), with which it is the fastest at n = 10. In the paper it needs local "
+    "ones of 0.005 and 0.01. There FedAvg has DeFedAvg-nIID's learning rates (0.1, 0.1), not the best for it.",
 )
 RATES = (
-    "An echo: the rates with which the runs of Table I and, for n = 5, of Fig. 6 are declared at paper scale. A grid "
-    "was searched at reduced scale with n = 10 only (the figure of the sensitivity).",
+    "These are the learning rates with which the runs of Table I and, for n = 5, of Fig. 6 are declared at paper "
+    "scale. We searched a grid at reduced scale with n = 10 only (the figure `sensitivity`).",
     "CIFAR-10: DeFedAvg-IID at n = 10 (global 1.0) and n = 20 (local 0.01) and DeFedAvg-nIID at n = 20 (local 0.10) do "
-    "not fit the times of Table I, which scale with n as if the rates were (0.1, 0.05) throughout; our Table I has "
-    "rows for both readings.",
-    "IID Fashion-MNIST: FedAvg's local rate falls from 0.10 (n = 10) to 0.01 (n ≥ 20), and its time in Table I rises "
-    "from 52 to 180 s with it.",
+    "not fit the times of Table I, which scale with n as if they were (0.1, 0.05) throughout. Our Table I has rows "
+    "for both alternatives.",
+    "IID Fashion-MNIST: FedAvg's local learning rate decreases from 0.10 (n = 10) to 0.01 (n ≥ 20), and its time in "
+    "Table I rises from 52 to 180 s with it.",
     "The caption says 'for Table I', which has no n = 5; these columns belong to Fig. 6.",
 )
 
@@ -105,8 +107,8 @@ ARTIFACTS = (
         Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}), _over_rounds("n"),
         notes=(
             LOSS, LAYOUT,
-            "At paper scale the rates are those of Table II, which change with n (IID, and on CIFAR-10 non-IID too); "
-            "runs with (0.1, 0.05) throughout are in the cells as '(0.1, 0.05)'.",
+            "At paper scale the learning rates are those of Table II, which change with n (IID, and on CIFAR-10 "
+            "non-IID too); the per-seed values also have runs with (0.1, 0.05) throughout, as '(0.1, 0.05)'.",
         ),
     ),
     artifact(
@@ -123,14 +125,14 @@ ARTIFACTS = (
     ),
     artifact(
         "sensitivity",
-        "Dependence of the times to the target on what the paper leaves open, and on the rates", choices.panels,
+        "Effect of unstated choices and learning rates on the times to the target", choices.panels,
         Code("measures:of_choices"),
         Filled(("distribution",), "{distribution}", fill=Code("pictures:choices"), sheet={"height": 3.4, "least": 2.7}),
-        "An arrow: a seed missed the target.",
+        "An arrow marks a seed that did not reach the target.",
         notes=(
-            "Not a figure of the paper.",
-            "Below each algorithm of Table I: with the best rates of a grid like Table II's, and with one part "
-            "exchanged.",
+            "This is not a figure of the paper.",
+            "Below each algorithm of Table I are runs with the best learning rates of a grid like Table II's, and runs "
+            "with one part changed.",
         ),
         names={
             **NAMES,

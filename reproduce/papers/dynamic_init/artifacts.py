@@ -14,7 +14,7 @@ from reproduce.papers.dynamic_init.readings import readings
 from reproduce.papers.dynamic_init.runs import panels
 
 WINDOW = (
-    "The window is the one that reproduces the printed numbers: the last accuracy of the session before the "
+    "The window is the one that reproduces the published numbers: the last accuracy of the session before the "
     "transition, on that session's labels, and the first four rounds after it. The paper says 'initial rounds'; the "
     "five entries start one too early because the curve begins with the random model. The CSV also has the first 5 "
     "and the first 10 rounds of the session itself."
@@ -44,7 +44,7 @@ ONCE = (
 CONTINUOUS = f"{ONCE} Continuous replaces the local algorithm and depends on it through the learning rate only"
 SCAFFOLD = (
     f"{CONTINUOUS}; it was trained once per learning rate, and FedProx and FedACG repeat the numbers of FedAvg, as in "
-    "print on MNIST and Fashion-MNIST (on the other data the printed rows of Continuous differ)."
+    "print on MNIST and Fashion-MNIST (on the other data the published rows of Continuous differ)."
 )
 SHARED = f"{CONTINUOUS}: it was trained once per learning rate, and algorithms with equal rates repeat its numbers."
 MLP = "The paper's MLP for MNIST and Fashion-MNIST is one linear layer of 7,850 parameters."
@@ -56,8 +56,8 @@ IMAGENET = (
 )
 TEXTS = (
     "Texts are 64 token ids of 30,522: BERT's word pieces at paper scale, as in the paper, at smaller ones a hash of "
-    "lower-case words. At the reduced scale FedProx and SCAFFOLD have a fifth of FedAvg's and FedACG's rate (FedProx "
-    "diverges from 2 on): algorithms are not compared at equal rates."
+    "lower-case words. At the reduced scale FedProx and SCAFFOLD have a fifth of FedAvg's and FedACG's learning rate "
+    "(FedProx diverges from 2 on). Algorithms are not compared at equal learning rates."
 )
 EIGHTY = (
     "Overlap 0.6 is run as 0.8, the groups holding the classes 0-2 and 1-3: at 0.6 the first group would be that of "
@@ -77,27 +77,27 @@ PILOT = (
     "random classifier. The paper calls partial overlap slight overlap here."
 )
 MACHINE = (
-    "User and system seconds of the processor for training and evaluation, of all schemes of a setting and one seed. "
-    "What runs had in common was computed once and is divided among them. The paper's are of another machine and "
-    "include loading; ours are all of one processor, that of most results here, which the provenance names: results of "
-    "another one, and those from before this was recorded, have no number. Memory is the most that a process had; at "
-    "paper scale a process trains one algorithm, at smaller scales all of a setting."
+    "The table has user and system CPU seconds for training and evaluation, of all schemes of a setting and one seed. "
+    "Computations that runs share are divided among them. The paper's seconds are of another machine and include "
+    "loading. Ours are all of the CPU of most results here, which the provenance names. Results of another CPU, or of "
+    "one that was not recorded, have no number. Memory is the maximum of a process. At paper scale a process trains "
+    "one algorithm, at smaller scales all algorithms of a setting."
 )
 READINGS = (
-    "Not a table of the paper. The setting of Table 3 with disjoint labels and Dirichlet parameter 0.3, one thing "
-    "exchanged at a time; all rows of a data set (MOON, with another network, by itself) have the same partition, "
-    "initial model and batches. With control variates SCAFFOLD has FedAvg's learning rate. Rows that name Table 9, 12 "
-    "or 13 have that table's setting."
+    "This is not a table of the paper. It has the setting of Table 3 with disjoint labels and Dirichlet parameter "
+    "0.3, with one change at a time. All rows of a data set (MOON, with another network, by itself) have the same "
+    "partition, initial model and batches. With control variates SCAFFOLD has FedAvg's learning rate. Rows that name "
+    "Table 9, 12 or 13 have that table's setting."
 )
 SUGGESTED = (
-    "Not a table of the paper. Accuracy over a session's first ten rounds, beside every printed number of Tables 8, 9 "
-    "and 11 whose setting was trained. Each row's sessions are those that the printed numbers of the other schemes "
-    "choose (the CSV has them as `session`). The first reading of a data set is the one that the print suggests; the "
-    "others were crossed with it. SCAFFOLD has no momentum here."
+    "This is not a table of the paper. It has the accuracy over a session's first ten rounds, for every published "
+    "number of Tables 8, 9 and 11 whose setting was trained. The published numbers of the other schemes select each "
+    "row's sessions (the CSV has them as `session`). The first alternative of a data set is the one that the "
+    "published numbers suggest; the others vary it. SCAFFOLD has no momentum here."
 )
 BEGINS = "Dotted lines: a session begins."
 CURVES = (
-    "Tested on the labels of the session's clients.",
+    "The test set has the labels of the session's clients.",
     "The paper does not name the settings of its panels; these are from its tables.",
 )
 MIXTURES = "Numbers: weights of stored models."
@@ -208,7 +208,7 @@ LAST = (
 TENS = (
     *CURVES,
     "The paper's numbers (Tables 8 and 9) are not drawn: its schedule is not known, and the columns of its tables are "
-    "different sessions for different algorithms, so that the order of the schemes can be compared, not the numbers.",
+    "different sessions for different algorithms. The order of the schemes can be compared, not the numbers.",
 )
 TITLE = "Accuracy (%) after a session transition with {} clients per session, {}"
 TENTH = "Accuracy (%) over the first ten rounds"
@@ -221,8 +221,8 @@ ARTIFACTS = (
     figure(
         1, "Sessions with changing clients, and the mixture of stored models that each starts from",
         (Code("measures:mixtures"),), Code("pictures:timeline"), MIXTURES, 
-        "Top: which group trains, and what a later session's initial model is mixed of (FedAvg, means over seeds; "
-        "weights below 0.01 are not drawn).",
+        "The top shows the group that trains, and the mixture of a later session's initial model (FedAvg, means over "
+        "seeds; weights below 0.01 are not drawn).",
     ),
     figure(
         2, "Accuracy through the sessions, Dirichlet distribution", (Code("measures:ends"),),
@@ -304,13 +304,13 @@ ARTIFACTS = (
         reads=("table5", "table6", "table7"),
     ),
     Artifact(
-        "dynamic_init", "sensitivity", "Accuracy (%) after a session transition under other readings of the paper",
+        "dynamic_init", "sensitivity", "Accuracy (%) after a session transition with alternatives of unstated choices",
         sensitivity, main(*TWO),
         rows=("dataset", "algorithm", "init_scheme", "choice"), columns=("metric", "transition"),
         series="init_scheme", names=NAMES, metrics=(AFTER, FIRST10), notes=(READINGS, WINDOW, SESSIONS),
     ),
     Artifact(
-        "dynamic_init", "readings", "Tables 8, 9 and 11 under readings that the print suggests",
+        "dynamic_init", "readings", "Tables 8, 9 and 11 with alternatives fitted to published numbers",
         readings, (Code("transitions:readings"),),
         rows=("table", "label_distribution", "dataset", "num_clients", "algorithm", "reading"),
         columns=("transition", "init_scheme"), series="init_scheme", metrics=(FIRST10, AFTER), notes=(SUGGESTED,),

@@ -53,26 +53,27 @@ TABLE2 = {
     "for every m: |grad F_m(x; xi)|^2 <= G^2": r"for every \(m\): \(\|\nabla F_m(x; \xi)\|^2 \leq G^2\)",
 }  # fmt: skip
 NOTES = (
-    "Ratios: the rounds and the time to the left over the means in the row of FedACS; none where FedACS misses the "
-    "target in a seed.",
-    "Time: samples that the sampled clients went through until the target, heard or not, in seconds of the authors' "
-    "GPU (0.243 ms per sample for MNIST and its stand-ins, 0.43 ms for CIFAR-10, 0.54 ms for CINIC-10, fitted to "
-    "the FedAvg row of Table 1); the paper's seconds are measured and cannot be reproduced.",
-    "The paper's dashes are dashes here; FedAU's rows are empty in the paper, whose text says that it does not settle.",
+    "Ratios are the rounds and the time over the means in the row of FedACS. There is none if FedACS does not reach "
+    "the target in a seed.",
+    "Time is the number of samples that the sampled clients pass until the target, received or not, in seconds of the "
+    "authors' GPU. These are 0.243 ms per sample for MNIST and its substitutes, 0.43 ms for CIFAR-10 and 0.54 ms for "
+    "CINIC-10, fitted to the FedAvg row of Table 1. The paper's seconds are measured and cannot be reproduced.",
+    "The paper's dashes are dashes here. FedAU's rows are empty in the paper, whose text says that it does not settle.",
     "Learning rates are calibrated to equal expected step length per round (appendix I.2). The paper does not say "
-    "whether locally or at the server, nor for which rounds: here the local rate, in every round anew.",
+    "whether locally or at the server, nor for which rounds. Here the local learning rate is calibrated in every "
+    "round.",
     "The local solver is plain SGD; T counts passes over the client's data. The paper's seconds per round contradict "
-    "its own sampling rule: by (15) and with equal sizes FedACS does about 0.35 of FedAvg's work per round; the "
-    "printed times imply 0.79 to 1.06.",
+    "its own sampling rule. By (15) and with equal sizes FedACS does about 0.35 of FedAvg's work per round; the "
+    "published times imply 0.79 to 1.06.",
 )
 SCATTER = (
-    "Rounds on MNIST scatter over seeds (±), those of FedACS by as much as the printed algorithms differ "
-    "(Table 1: 68 to 115, Table 4: 64 to 103; the paper does not say of how many runs). The printed order of FedAvg, "
-    "CA-FedAvg, OS and FedACS cannot be read off one to three runs."
+    "Rounds on MNIST vary over seeds (±). FedACS's vary as much as the published algorithms differ (Table 1: 68 to "
+    "115, Table 4: 64 to 103; the paper does not give the number of runs). One to three runs do not determine the "
+    "published order of FedAvg, CA-FedAvg, OS and FedACS."
 )
 PLANE = (
-    "Thin line: at most 400 rounds of the first seed, the only one drawn; thick line: its expectation; dot: the end "
-    "point in closed form; arrows: how much each client counts there."
+    "The thin line has at most 400 rounds of the first seed, the only one drawn. The thick line is its expectation, "
+    "the dot the end point in closed form. Arrows show how much each client counts there."
 )
 OWN = "The three clients are ours."
 
@@ -102,8 +103,8 @@ def accuracy_curves(name: str, title: str, panels: Any, number: int) -> Artifact
         name, title, panels, cells, picture, "Trailing means over 10 rounds.", drop=drop, names=ALPHAS,
         notes=(
             "The paper's bars are the variance of raw data.",
-            "Our rounds to the target are those of raw curves, which reach it earlier than their trailing means; the "
-            "paper does not say of which its own are.",
+            "Our rounds to the target are those of raw curves, which reach it earlier than their trailing means. The "
+            "paper does not say which of the two it uses.",
         ),
     )  # fmt: skip
 
@@ -126,21 +127,21 @@ ARTIFACTS = (
         "fig1", "Clients with unequal computation and links", no_panels,
         (Code("measures:extremes", {**SYSTEM, "clients": 20}),),
         Code("pictures:clients", {"systems": settings.FIG7_SYSTEMS, "clients": 20}),
-        "Dynamic system: ranges over 1,000 rounds, dots the first round of seed 0.",
+        "In the dynamic system, ranges are over 1,000 rounds, and dots are the first round of seed 0.",
         notes=(
             "The paper's figure is a drawing; this one shows the systems of appendix I.3.1.",
-            "The paper does not say which client has which link.",
+            "The paper does not say which client has which uplink.",
         ),
     ),
     schematic(
-        "fig2", "Unequal links move FedAvg away from the optimum", "toy2d_comm_only",
-        "All clients do 5 steps, their updates arrive with different probability: the end point is drawn towards "
-        "client 1, whose link is good.",
+        "fig2", "Unequal uplinks move FedAvg away from the optimum", "toy2d_comm_only",
+        "All clients do 5 steps, and their updates arrive with different probabilities. The end point moves towards "
+        "client 1, which has a good uplink.",
         ("fedavg", "FedAvg, unequal links"),
     ),
     schematic(
-        "fig3", "Unequal local work moves FedAvg away from the optimum", "toy2d_comp_only",
-        "All updates arrive, but clients do different numbers of steps: the end point is drawn towards client 3, which "
+        "fig3", "Unequal local steps move FedAvg away from the optimum", "toy2d_comp_only",
+        "All updates arrive, but clients do different numbers of steps. The end point moves towards client 3, which "
         "does most.",
         ("fedavg", "FedAvg, unequal work"),
     ),
@@ -155,7 +156,7 @@ ARTIFACTS = (
         Code("pictures:settings_of_fig4"), columns=("panel",), names=FIG4_SERIES | FIG4_AXES,
     ),
     schematic(
-        "fig5", "FedACS cancels both biases", "toy2d", "Unequal links and unequal work together.",
+        "fig5", "FedACS cancels both biases", "toy2d", "Uplinks and local steps are both unequal.",
         ("fedacs", "FedACS"), ("fedavg", "FedAvg"), sampling=True,
     ),
     accuracy_curves("fig6", "Test accuracy of the benchmarks in the dynamic system", DYNAMIC, 1),
@@ -166,27 +167,28 @@ ARTIFACTS = (
             ("system",), "{system}", each=(2, 1), fill=Code("pictures:convergence", {"order": runs.ALGORITHMS}),
             sheet={"sharey": True, "sharex": True, "height": 2.1, "least": 2.7},
         ),
-        "Dashes: limits in closed form of the algorithms beside them. At the common rate: "
-        "the paper's figure; at calibrated rates (appendix I.2): an addition.",
+        "Dashed lines: closed-form limit of each algorithm. The paper's figure is at the common learning rate; that at "
+        "calibrated learning rates (appendix I.2) is an addition.",
         columns=("system", "calibrate"),
         notes=(
-            "The lines are means of the distances of single runs, which the noise of sampling keeps above the distance "
-            "of their mean.",
-            "The caption of the paper's figure gives one rate for all.",
+            "The lines are means of the distances of single runs. Sampling noise keeps them above the distance of "
+            "their mean.",
+            "The caption of the paper's figure gives one learning rate for all.",
         ),
     ),
     figure(
         "fig8", "Convergence points of the benchmarks in the plane", partial(runs.plane, system="toy2d"),
         (Code("measures:tail_averages", {"closed": True}),),
         Code("pictures:points_in_the_plane", {"algorithms": runs.ALGORITHMS}),
-        "First: clients, start and optimum; the frame is the second. Circles: limits in closed form as the rate goes "
-        "to zero; small marks: simulated runs, one per seed.",
+        "The first panel has clients, start and optimum; its frame is the second panel. Circles are closed-form "
+        "limits as the learning rate goes to zero; small marks are simulated runs, one per seed.",
         columns=("system",),
         notes=(
             OWN,
-            "Biased by both: FedAvg, OS; by work: CA-FedAvg, FedAU, FedVARP; by links: FedNova; by neither: FedACS.",
-            "Small marks are averages over the second half of runs at rate 0.02.",
-            "Arrows: what unequal links and unequal work do to the end point.",
+            "FedAvg and OS are biased by both, CA-FedAvg, FedAU and FedVARP by local steps, FedNova by uplinks, "
+            "FedACS by neither.",
+            "Small marks are averages over the second half of runs at learning rate 0.02.",
+            "Arrows show the effects of unequal uplinks and unequal local steps on the end point.",
         ),
     ),
     accuracy_curves("fig9", "Test accuracy of the benchmarks in the static system", STATIC, 4),
@@ -203,8 +205,8 @@ ARTIFACTS = (
         "fedacs", "table2", "Assumptions on the dissimilarity of clients", no_panels, (Code("measures:assumptions"),),
         rows=("assumption_no",), metrics=("condition_text", "reference_numbers"), names=TABLE2,
         notes=(
-            "Text of the paper, not a result. Assumption 7 has no reference in the paper. Reference numbers are those "
-            "of the paper's bibliography.",
+            "This is text of the paper, not a result. Assumption 7 has no reference in the paper. Reference numbers "
+            "are those of the paper's bibliography.",
         ),
     ),
     Artifact(
@@ -237,22 +239,22 @@ ARTIFACTS = (
         "At α = 0.35 OS needs fewer rounds than FedACS in the paper too (32 against 36).",
     ),
     figure(
-        "sensitivity", "Results against what the paper leaves open", choices.panels,
+        "sensitivity", "Effect of unstated choices on the results", choices.panels,
         (Code("measures:choices"),),
         Code("pictures:choices"), "Vertical: the default.",
         drop=("tail",),
         notes=(
-            "Not a figure of the paper. The readings of the decaying rate of Fig. 4 are in the cells.",
-            "The default: dynamic system, contiguous classes, T in passes over the data, rates calibrated locally in "
-            "every round. What has no dot was not run or cannot differ from the default. The network "
+            "This is not a figure of the paper. The per-seed values also have the decaying learning rate of Fig. 4.",
+            "The default has the dynamic system, contiguous classes, T in passes over the data, and learning rates "
+            "calibrated locally in every round. Settings without a dot were not run or cannot differ. The network "
             "of MNIST on Fashion-MNIST, with and without crops and flips, has 60 rounds.",
         ),
     ),
     Artifact(
-        "fedacs", "readings", "Rounds of MNIST to the target under readings of what the paper leaves open",
+        "fedacs", "readings", "Rounds of MNIST to the target with alternatives of unstated choices",
         readings.readings, (Code("measures:readings"),), rows=("table", "reading", "algorithm"), metrics=(ROUNDS,),
         labels=("target_accuracy_pct",), drop=("tail", "seconds_per_sample"), decimals={ROUNDS: 0}, names=NAMES,
-        notes=("Not a table of the paper. The system of Table 1 is dynamic, that of Table 4 static.",),
+        notes=("This is not a table of the paper. The system of Table 1 is dynamic, that of Table 4 static.",),
     ),
     figure(
         "classes", "What FedACS gains and loses, class by class", choices.traded, (Code("measures:traded"),),
@@ -260,15 +262,16 @@ ARTIFACTS = (
         "FedACS minus FedAvg, paired by seed.",
         drop=("tail",),
         notes=(
-            "Not a figure of the paper.",
-            "Middle and right: on the classes that the slow, badly linked clients own, and on the others. Where both "
-            "own half of every class there is no such difference.",
+            "This is not a figure of the paper.",
+            "Middle and right show the classes of the slow clients with bad uplinks, and the others. If both groups "
+            "own half of every class, there is no such difference.",
         ),
     ),
     figure(
         "theory", "One surrogate objective for all schemes of participation", no_panels,
         (Code("theory:cells", SYSTEM),), Code("pictures:surrogates", SYSTEM),
-        "First: limit weights in the static system; the true ones are FedACS's. Second: mean aggregate of 200,000 "
-        "simulated rounds against its expectation with all clients, a dot per seed. Not a figure of the paper.",
+        "The first panel has limit weights in the static system; the true ones are FedACS's. The second has the mean "
+        "aggregate of 200,000 simulated rounds over its expectation with all clients, one dot per seed. This is not a "
+        "figure of the paper.",
     ),
 )  # fmt: skip

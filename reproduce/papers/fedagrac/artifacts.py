@@ -15,7 +15,7 @@ SMOOTH = 10
 QUESTIONS = {
     "uniform": "all data",
     "uniform_part": f"{100 * settings.SHARE:.0f} % of the data: passes per round as in the paper",
-    "uniform_drawn": "all data, a split per seed",
+    "uniform_drawn": "all data, one partition per seed",
 }
 """The axes of the sensitivity; its other questions are in the cells."""
 READINGS = {
@@ -52,8 +52,8 @@ ARTIFACTS = (
         ),
         stamp="Server models of 15 rounds, local paths of the first 3.",
         notes=(
-            "Data, steps and rates are ours: the paper's schematic gives none.",
-            "Without noise SCAFFOLD reaches the minimiser too; what differs is the way there.",
+            "Data, steps and learning rates are ours: the paper's schematic gives none.",
+            "Without noise SCAFFOLD reaches the minimiser too, by another path.",
         ),
     ),
     Artifact(
@@ -79,9 +79,10 @@ ARTIFACTS = (
         stamp=f"Trailing means of {SMOOTH} rounds. With equal steps two schemes coincide with the others.",
         notes=(
             "λ = 1 for LR (0.1 for the CNN; reduced: 0.3).",
-            "With equal steps nobody is fast: FedaGrac is FedaGrac-avg and FedaGrac-reverse is FedaGrac-first.",
-            "The first-gradient estimate is that of the published code; the cells also have the single mini-batch "
-            "gradient of Algorithm 1.",
+            "With equal steps there are no fast clients: FedaGrac is FedaGrac-avg and FedaGrac-reverse is "
+            "FedaGrac-first.",
+            "The first-gradient estimate is that of the published code; the per-seed values also have the single "
+            "mini-batch gradient of Algorithm 1.",
         ),
     ),
     Artifact(
@@ -93,7 +94,7 @@ ARTIFACTS = (
         names=STEPS,
         stamp="Mean accuracy of the last ten rounds and over seeds; one scale of colours per model.",
         notes=(
-            "The axes of the paper are in an image: the grid is ours and at paper scale contains the values that the "
+            "The axes of the paper are in an image. The grid is ours; at paper scale it contains the values that the "
             "text names.",
         ),
     ),
@@ -107,10 +108,10 @@ ARTIFACTS = (
         ),
         stamp="Time is simulated; one rate for all, where the paper tunes each.",
         notes=(
-            "Time: the slowest client's steps plus transfer, since the paper's cluster is gone; that FedProx takes "
-            "longer than FedAvg is built into this model.",
-            "Mean step counts and λ are ours. At paper scale the best rates of LR's grid are in the cells "
-            "(last10_tuned).",
+            "Time is that of the slowest client's steps plus transfer, since the paper's cluster is not available. In "
+            "this model FedProx takes longer than FedAvg by construction.",
+            "Mean step counts and λ are ours. At paper scale the per-seed values have the best learning rates "
+            "of LR's grid (last10_tuned).",
         ),
     ),
     Artifact(
@@ -120,10 +121,10 @@ ARTIFACTS = (
         rows=("step_async", "non_iid"), columns=("model",), labels=("target_accuracy",), decimals=1,
         names={"lr_eta003": "LR, rate 0.03", "0": "no", "1": "yes"},
         notes=(
-            "The paper states the rate 0.001 for LR (column LR); with it the printed 2 rounds and 1 round on i.i.d. "
-            "data cannot be had, with 0.03 they can (column LR, rate 0.03). Which rate was used, is not known.",
-            "Not in the paper, ours: Dirichlet 0.1 for non-i.i.d. data (the published code's default), batches of 32, "
-            "step counts uniform in 100 to 400 for step asynchronism ('at least 100').",
+            "The paper states the learning rate 0.001 for LR (column LR). The published 2 rounds and 1 round on "
+            "i.i.d. data are impossible with it and possible with 0.03 (column LR, rate 0.03).",
+            "We chose Dirichlet 0.1 for non-i.i.d. data (the published code's default), batches of 32, and step counts "
+            "uniform in 100 to 400 for step asynchronism ('at least 100').",
         ),
     ),
     Artifact(
@@ -137,10 +138,10 @@ ARTIFACTS = (
             "accuracy_after_100_rounds": "Final accuracy (%)",
         },
         notes=(
-            "Utilisations are tried from 100 % downwards; the first at which the target is reached in time counts.",
-            "The paper does not say how many steps the devices take. Ours: 10 on a slow one, on the fast one 100, 30, "
-            "3 and 2.5 times as many at full use (reduced: 20, 10, 3, 2.5), and λ = 0.1 (reduced: 0.3). Only the "
-            "pattern can be compared, not the numbers.",
+            "Utilisations are tried from 100 % downwards. The first that reaches the target in time counts.",
+            "The paper does not give the devices' numbers of steps. Ours are 10 on a slow one, and on the fast one "
+            "100, 30, 3 and 2.5 times as many at full use (reduced: 20, 10, 3, 2.5), with λ = 0.1 (reduced: 0.3). "
+            "Only the pattern can be compared, not the numbers.",
             "In the paper's last row FedNova reaches the target first (29 against 36 rounds).",
         ),
     ),
@@ -162,26 +163,26 @@ ARTIFACTS = (
         rows=("model", "partition", "k_variance", "k_mode"), columns=("algorithm",), metrics=("rounds_to_target",),
         labels=("target_accuracy", "max_rounds"), decimals=1,
         notes=(
-            "Here: rate 0.01, λ 0.03, μ 0.01 in all rows (reduced: 0.03, 0.3, 0.01; rate 0.02 on the digits). The "
-            "paper reports the best of a grid of rates, λ and μ per cell, chosen on the test set; that grid is "
-            "declared at paper scale and (times 2, λ times 10) on the digits. Where trained it stands in the cells as "
-            "rounds_to_target_tuned, with the chosen point as tuned_learning_rate, tuned_lambda and tuned_mu.",
-            "At V = 0 FedAvg and FedNova are the same algorithm: their printed differences (123/127, 183/186, 83/79), "
-            "and jumps such as FedNova's 186, 119, 195 between V = 0 and V = 100, are noise of tens of rounds.",
+            "All rows have learning rate 0.01, λ 0.03, μ 0.01 (reduced: 0.03, 0.3, 0.01; learning rate 0.02 on the "
+            "digits). The paper reports the best of a grid of learning rates, λ and μ per cell, chosen on the test "
+            "set. That grid is declared at paper scale and (times 2, λ times 10) on the digits. If it is trained, the "
+            "per-seed values have rounds_to_target_tuned, tuned_learning_rate, tuned_lambda and tuned_mu.",
+            "At V = 0 FedAvg and FedNova are the same algorithm: their published differences (123/127, 183/186, "
+            "83/79), and jumps such as FedNova's 186, 119, 195 between V = 0 and V = 100, are noise of tens of rounds.",
             "SCAFFOLD, FedNova and FedProx are the algorithms of their papers; the released code of this paper has "
             "others.",
         ),
     ),
     Artifact(
-        "fedagrac", "readings", "Tables 1 and 2 under readings of what the paper leaves open", readings.readings,
+        "fedagrac", "readings", "Tables 1 and 2 with alternatives of unstated choices", readings.readings,
         (Code("measures:readings"),),
         rows=("table", "reading", "model", "step_async", "non_iid", "slow_device", "algorithm"),
         metrics=("rounds_to_target", "utilization_percent", "rounds_to_60", "accuracy_after_100_rounds"),
         labels=("target_accuracy",), decimals=1,
         notes=(
-            "Not a table of the paper.",
-            "The mean of ten rounds: rounds until the mean over the last ten is at the target, and the accuracy of the "
-            "last ten.",
+            "This is not a table of the paper.",
+            "The mean of ten rounds counts rounds until the mean over the last ten reaches the target, and averages "
+            "the accuracy of the last ten.",
         ),
     ),
     Artifact(
@@ -195,8 +196,8 @@ ARTIFACTS = (
         names=QUESTIONS,
         stamp="Not a figure of the paper.",
         notes=(
-            "Published code: the first gradient is the mean until the client's pass over its data ends within the "
-            "round, and fast clients keep their mean gradient.",
+            "In the published code the first gradient is the mean until the client's pass over its data ends within "
+            "the round, and fast clients keep their mean gradient.",
         ),
     ),
 )  # fmt: skip

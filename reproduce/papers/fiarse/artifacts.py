@@ -10,29 +10,29 @@ from reproduce.papers.fiarse import runs
 
 SHOWN = (*runs.COMPARED, "pruning_greedy")
 COUNTED = (
-    "A coordinate moves by the mean over the participants whose update of it is not zero (FIARSE and its variants, "
-    "pruning-greedy among them, as the published code counts) or whose network has it (HeteroFL, FedRolex, ScaleFL, "
-    "FjORD)."
+    "Each weight is averaged over the clients that updated it (FIARSE, its variants and pruning-greedy, as in the "
+    "published code), or over those whose network has it (HeteroFL, FedRolex, ScaleFL, FjORD)."
 )
 SCALEFL = (
-    "ScaleFL: the paper does not give its exits and widths; here they fit the sizes by number of parameters, with "
-    "linear classifiers, and distillation (weight 0.05) begins after a quarter of the rounds."
+    "The paper does not give the exits and widths of ScaleFL. Here they fit the sizes by number of parameters, with "
+    "linear classifiers. Distillation (weight 0.05) begins after a quarter of the rounds."
 )
 TEXT = (
-    "AG News: three thresholds (word embeddings, position embeddings, encoder), as in the published code; token type, "
-    "normalisation and the head are held by all. Nobody has published what HeteroFL, FedRolex, ScaleFL and FjORD do "
-    "with an encoder: here they keep the first share of the features, of the places in every head and of the inner "
-    "units, so that a size is met on the encoder and exceeded on the embeddings; FIARSE's sizes are met on both."
+    "AG News has three thresholds (word embeddings, position embeddings, encoder), as in the published code. All "
+    "clients have token types, normalisation and the head. HeteroFL, FedRolex, ScaleFL and FjORD are not published "
+    "for an encoder. Here they keep the first share of the features, of the places in every head and of the inner "
+    "units. So their sizes are exact on the encoder and exceeded on the embeddings; FIARSE's sizes are exact on both."
 )
 LINES = (
-    "Batch statistics in evaluation, as in training. FedRolex is evaluated in the window of its last round.",
+    "Evaluation uses batch statistics, as in training. FedRolex is evaluated in the window of its last round.",
     COUNTED,
 )
-HISTOGRAM_OF = "Drawn: seed 0."
-HISTOGRAMS = ("The statistics in the cells are of all seeds.", COUNTED)
+HISTOGRAM_OF = "The figure has seed 0."
+HISTOGRAMS = ("The per-seed values have the statistics of all seeds.", COUNTED)
 SETS = (
-    "The paper does not define what it plots; here: of all weights that can be left out, the share that a submodel of "
-    "the size had in any round so far; of the submodel, the share that the one of the round before did not have.",
+    "The paper does not define the plotted quantity. Here one is the share of all prunable weights that a submodel of "
+    "the size had in any round so far. The other is the share of the submodel that was not in that of the round "
+    "before.",
     COUNTED,
 )
 
@@ -81,8 +81,9 @@ FIGURES = (
     figure(
         1, "Which weights a client holds in two rounds", Code("measures:patterns"),
         Code("pictures:patterns"),
-        "Solid: held by the client of size 1/4, as wide as the weight is large; dashed: not held.",
-        ("A network of 4, 4, 4 and 2 units.", COUNTED),
+        "Solid lines are weights of the client of size 1/4, as wide as the weight is large. Dashed lines are the "
+        "others.",
+        ("The network has 4, 4, 4 and 2 units.", COUNTED),
     ),
     figure(
         2, "Accuracies of the clients on their own test sets", Code("measures:clients"), HISTOGRAM,
@@ -100,10 +101,10 @@ FIGURES = (
             printed=(Printed("Table 1, mean of the trained sizes", "table1", ACCURACY, x=(1 / 64, 1.0), only=AVERAGE),),
             sheet={"width": 4.9, "height": 2.7}, fill=Code("pictures:sweep", {"algorithms": SHOWN}),
         ),
-        "Markers: the four sizes that were trained.",
+        "Markers show the four sizes that were trained.",
         (
-            "19 sizes. Slices keep ceil(sqrt(size) c) of c channels; ScaleFL has the exit of the next larger trained "
-            "size.",
+            "The figure has 19 sizes. Slices keep ceil(sqrt(size) c) of c channels. ScaleFL has the exit of the next "
+            "larger trained size.",
             COUNTED,
         ),
         "model_size",
@@ -118,11 +119,11 @@ FIGURES = (
         per_size(runs.COMPARED, 5, 7), "", LINES, *SIZE,
     ),
     figure(
-        7, "What the submodels of FIARSE reach, four sizes", Code("measures:exploration"),
+        7, "Exploration of the submodels of FIARSE, four sizes", Code("measures:exploration"),
         EXPLORATION, TRAILING, SETS, "model_size", "metric",
     ),
     figure(
-        8, "What the submodels of FIARSE reach if nobody holds the whole model",
+        8, "Exploration of the submodels of FIARSE if no client has the whole model",
         Code("measures:untrained"), EXPLORATION, TRAILING, SETS,
     ),
 )  # fmt: skip
@@ -130,26 +131,27 @@ FIGURES = (
 TABLES = (
     accuracies(
         1, "Accuracy of four submodel sizes, 10 % of the clients per round",
-        "Rate 0.1 without momentum for all methods (AG News: AdamW at 1e-4), as in the commands of the published "
-        "code of FIARSE; the paper's grid (Table 3) is not searched.",
-        "Local test sets have the clients' own label mixes. The published code draws new ones, under which local "
-        "and global accuracy could hardly differ, while in the paper local is higher in all rows.",
+        "All methods have learning rate 0.1 without momentum (AG News: AdamW at 1e-4), as in the commands of the "
+        "published code of FIARSE. The paper's grid (Table 3) is not searched.",
+        "Local test sets have the clients' own label frequencies. The published code samples new ones. With these "
+        "local and global accuracy could hardly differ, but in the paper local is higher in all rows.",
         "Normalisation uses the statistics of the test batch (one client's samples), as in the published code.",
         "The published code does not apply the second term of eq. 3 (its mask is boolean, which PyTorch does not "
         "differentiate); FIARSE here applies it. Table 6 has both.",
-        "The printed numbers: 0.04-point steps show that most are of one run and one round, not means of three "
-        "seeds. FIARSE, CIFAR-10, local: 77.04 is printed, the four sizes average 77.40. HeteroFL, CIFAR-10, 1/4: "
-        "72.18 is printed, 72.20 fits the average.",
+        "Steps of 0.04 points show that most published numbers are of one run and one round, not means of three seeds. "
+        "FIARSE, CIFAR-10, local: 77.04 is published, the mean of the four sizes is 77.40. HeteroFL, CIFAR-10, 1/4: "
+        "72.18 is published, 72.20 fits the average.",
         COUNTED, SCALEFL, TEXT,
     ),
     Artifact(
-        "fiarse", "table2", "Who holds which slice of the weights", partial(runs.panels, "table2"),
+        "fiarse", "table2", "Clients by slice of the weights", partial(runs.panels, "table2"),
         (Code("measures:slices"),), rows=("model_size",), columns=("metric",),
         metrics=("slice_coordinates", "slice_clients", "slice_participants", "mask_nesting_violations"), decimals=0,
         notes=(
-            "A scheme without numbers in the paper. Of a run of FIARSE: a slice is what the submodel of a size has and "
-            "that of the next smaller size has not; clients and participants of the first round that hold it.",
-            "Mask nesting violations: weights in a submodel that the next larger one does not have, in both rounds.",
+            "The paper has a scheme without numbers. Here a slice is the part of the submodel of a size that the next "
+            "smaller submodel lacks. The table counts clients and participants of the first round that have it, in a "
+            "run of FIARSE.",
+            "Mask nesting violations are weights in a submodel that the next larger one lacks, in both rounds.",
             COUNTED,
         ),
     ),
@@ -161,23 +163,23 @@ TABLES = (
             "adamw_betas": "AdamW betas",
         },
         notes=(
-            "The paper searches a grid and does not say how it selects; here all methods have the values of the "
-            "commands in the published code: rate 0.1 and momentum 0, for AG News AdamW at 1e-4. The other options of "
-            "the grid are therefore not run; play searches it in one cohort (docs/play.md).",
+            "The paper searches a grid and does not say how it selects. Here all methods have the values of the "
+            "commands in the published code: learning rate 0.1 and momentum 0, for AG News AdamW at 1e-4. So the "
+            "other options of the grid are not run; `play` searches it in one batch of runs (docs/play.md).",
             "The commands of the published code make 100 local steps, which are 4 epochs; Table 3 says 5.",
             COUNTED,
         ),
     ),
     accuracies(
         4, "Accuracy of four submodel sizes, 20 % of the clients per round",
-        "As Table 1 but for the number of participants.",
-        "HeteroFL, CIFAR-10, 1/16: 69.02 is printed, 69.20 fits the average.",
+        "The settings are those of Table 1 except the number of participants.",
+        "HeteroFL, CIFAR-10, 1/16: 69.02 is published, 69.20 fits the average.",
         COUNTED, SCALEFL,
     ),
     accuracies(
         5, "Accuracy of five submodel sizes, 10 % of the clients per round",
-        "As Table 1 but for the sizes.",
-        "FjORD with self-distillation, one width per step and client; all widths share their normalisation.",
+        "The settings are those of Table 1 except the sizes.",
+        "FjORD has self-distillation and one width per step and client; all widths share their normalisation.",
         COUNTED, SCALEFL, TEXT,
     ),
     accuracies(
