@@ -228,7 +228,7 @@ def test_claims(scale: str, boards: dict[str, list[Verdict]]) -> None:
     told = Counter(v.verdict for v in board if v.rests_on != "check")
     total, judged = told.total(), sum(told[word] for word in JUDGED)
     assert {row[0]: int(row[-1]) for row in tally(claims(board))[1]} == {**told, "all": total}
-    assert f"{judged} of {total} claims are judged." in headline(scale, board)
+    assert f"{judged} of {total} claims are evaluated." in headline(scale, board)
     grounds = sum((found for _, found in by_ground(board)), Counter[str]())
     assert grounds == Counter({word: n for word, n in told.items() if word != "not run"})
     (key,) = re.findall(r'<p class="key">(.*?)</p>', page(scale, board, address=lambda artifact, png: ""), re.DOTALL)

@@ -106,7 +106,7 @@ def test_what_the_page_says_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The blocks of docs/data.md, on a file of the embedded data."""
-    section = (ROOT / "docs/data.md").read_text(encoding="utf-8").split("## Who holds what")[1].split("\n## ")[0]
+    section = (ROOT / "docs/data.md").read_text(encoding="utf-8").split("## The data partition")[1].split("\n## ")[0]
     (command,) = re.findall(r"^    reproduce (.*)", section, flags=re.M)
     own, anybody = sorted(re.findall(r"```python\n(.*?)```", section, flags=re.S), key=len, reverse=True)
     monkeypatch.chdir(tmp_path)

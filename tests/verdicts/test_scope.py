@@ -153,7 +153,7 @@ def test_the_headline_counts_coverage_first_and_training_only(tmp_path: Path) ->
     ]
     assert headline("paper", board, tmp_path) == [
         "70 of 70 of the papers' tables and figures are part of this package; 0 have numbers at this scale.",
-        "3 of 4 claims are judged.",
+        "3 of 4 claims are evaluated.",
         "On the paper's data: 1 supported.",
         "On substitute data: 1 not supported on substitute data.",
         "2 checks, true or false whatever is trained: 1 supported, 1 refuted.",

@@ -14,26 +14,26 @@ from reproduce.papers.dynamic_init.readings import readings
 from reproduce.papers.dynamic_init.runs import panels
 
 WINDOW = (
-    "The window is the one that reproduces the published numbers: the last accuracy of the session before the "
+    "The window is the one that reproduces the published numbers. It has the last accuracy of the session before the "
     "transition, on that session's labels, and the first four rounds after it. The paper says 'initial rounds'; the "
     "five entries start one too early because the curve begins with the random model. The CSV also has the first 5 "
     "and the first 10 rounds of the session itself."
 )
 SESSIONS = (
-    "First and second transition are the starts of sessions 3 and 4 (counted from 0, one pilot session): at the start "
-    "of session 2 there is one stored model, and Proposed, Previous and Average coincide (with MOON nearly)."
+    "First and second transition are the starts of sessions 3 and 4 (counted from 0, one pilot session). At the start "
+    "of session 2 there is one stored model, so that Proposed, Previous and Average coincide (with MOON nearly)."
 )
 FOURTH = "Second and fourth transition are the starts of sessions 4 and 6 (from 0, one pilot session), of one group."
 MISLABELLED = (
     "The paper heads its columns first and second transition, but its numbers behave like those of sessions 4 and 6, "
-    "the second and fourth, as in Table 5: they stand beside those. The CSV also has sessions 3 and 4 as "
+    "the second and fourth, as in Table 5. So they are compared with those. The CSV also has sessions 3 and 4 as "
     "accuracy_at_session_3_and_4_pct."
 )
 YOUNG = (
     "Transitions are those to the first sessions whose clients have been there before: sessions 3, 4, 5 with two "
-    "groups of clients in turns (partial overlap, half), 4, 5, 6 with three (two shards, distinct). The paper's "
-    "schedule is not known; its columns are not the same sessions for all algorithms, so that the order within a row "
-    "can be compared, not the numbers."
+    "groups (partial overlap, half), 4, 5, 6 with three (two shards, distinct). The paper's schedule is not known, "
+    "and its columns are different sessions for different algorithms. So the order within a row can be compared, not "
+    "the numbers."
 )
 TEN = "The numbers are means of the session's first ten rounds; the paper does not say of how many."
 SEEDS = "The paper has one run of each setting, this table a mean over seeds."
@@ -51,8 +51,8 @@ MLP = "The paper's MLP for MNIST and Fashion-MNIST is one linear layer of 7,850 
 LINEAR = f"{MLP} With overlap 0.2 the groups hold the labels 0-4 and 4-8; label 9 is not used."
 NORM = "Running statistics of normalisation layers are averaged like weights, by the server and by the schemes."
 IMAGENET = (
-    "At paper scale the ResNets start from ImageNet's weights, but for the classifier and the projection before it, as "
-    "in the authors' code; the paper does not say so."
+    "At paper scale the ResNets start from ImageNet's weights, as in the authors' code, except the classifier and the "
+    "projection before it. The paper does not say so."
 )
 TEXTS = (
     "Texts are 64 token ids of 30,522: BERT's word pieces at paper scale, as in the paper, at smaller ones a hash of "
@@ -60,8 +60,8 @@ TEXTS = (
     "(FedProx diverges from 2 on). Algorithms are not compared at equal learning rates."
 )
 EIGHTY = (
-    "Overlap 0.6 is run as 0.8, the groups holding the classes 0-2 and 1-3: at 0.6 the first group would be that of "
-    "overlap 0, and Tables 7, 15 and 16 of the paper say 0.8."
+    "Overlap 0.6 is run as 0.8, with the classes 0-2 and 1-3 in the two groups. At 0.6 the first group would be that "
+    "of overlap 0, and Tables 7, 15 and 16 of the paper say 0.8."
 )
 BASELINE = "The header names the previous model as the baseline, the text the average: both were run."
 UNSEEN = (
@@ -70,7 +70,7 @@ UNSEEN = (
 )
 KINDS_OF_13 = (
     "The paper does not say how the labels are distributed: FedAvg's SVHN row at R = 100 equals Table 9's with half "
-    "of the labels, FedProx's Table 8's with partial overlap, so that these are run, for CIFAR-100 too."
+    "of the labels, FedProx's Table 8's with partial overlap. So these are run, also for CIFAR-100."
 )
 PILOT = (
     "The random pilot is what the model factory returns: stored weights where the model starts from some, and a "

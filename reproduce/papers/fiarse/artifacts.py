@@ -10,8 +10,8 @@ from reproduce.papers.fiarse import runs
 
 SHOWN = (*runs.COMPARED, "pruning_greedy")
 COUNTED = (
-    "Each weight is averaged over the clients that updated it (FIARSE, its variants and pruning-greedy, as in the "
-    "published code), or over those whose network has it (HeteroFL, FedRolex, ScaleFL, FjORD)."
+    "In FIARSE, its variants and pruning-greedy each weight is averaged over the clients that updated it, as in the "
+    "published code. In HeteroFL, FedRolex, ScaleFL and FjORD it is averaged over the clients whose network has it."
 )
 SCALEFL = (
     "The paper does not give the exits and widths of ScaleFL. Here they fit the sizes by number of parameters, with "
