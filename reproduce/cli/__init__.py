@@ -1,5 +1,5 @@
-"""One module a command: NAME, `arguments(parser)`, `run(args)`; heavy imports live inside `run`. Here are
-the options that several have, with one name and one meaning."""
+"""The commands, one module each: NAME, `arguments(parser)`, `run(args)`; heavy imports are inside `run`. This module
+has the options that several commands share."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ A panel is what `play --on` takes: an alias (`play --list`) or PAPER/PANEL, with
 `-o FILE.parquet` writes the partition: client, index in the data set's own order, label. The checksum is that of its
 rows.
 
-Columns. LARGEST, SHARE: the class of most of the client's samples, and their share. ENTROPY: of its classes, in bits.
-TEST: test samples of its own, where the test set is split, too (else -).
+LARGEST and SHARE are the most frequent class of the client's samples, and its share. ENTROPY is that of its classes,
+in bits. TEST counts its own test samples, if the test set is split too (else -).
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Show what the tables and figures of a scale cost, what their results are worth and what cannot run here.
+"""Show the cost of a scale's tables and figures, the state of their results, and what cannot run here.
 
-A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
-count with each, and once in the total.
+A line is a table or figure, or with `--jobs` a job, under the name that `train` takes. Tables and figures may share
+jobs. Shared jobs count with each, and once in the total.
 
-Times are estimates for one core of this machine: those of similar committed runs, times what a small computation takes
-here of what it took there; the last line has that factor. Runs that may end at a target are taken to end where those
-did that are most like them (about), with the bound beside it; where there are none, the time is a bound (≤). A job
-whose data set is not in the data folder is left out of the workflow, and `state` says what it needs. Results are
-current, or of older code (and perhaps confirmed by a replay), or have too few seeds, or runs that were followed only to
-their target, or are of another declaration and not used.
+Times are estimates for one core of this machine. They are those of similar committed runs, times the speed of a small
+computation there over its speed here; the last line has that factor. For runs that may end at a target, the estimate
+is where similar runs ended (about), with the bound beside it. Without similar runs the time is a bound (≤). A job whose
+data set is not in the data folder is left out of the workflow, and `state` says what it needs. Results are current, or
+stale (and perhaps re-checked), or have too few seeds, or end at their target, or are of another declaration and
+unused.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Try algorithms on benchmarks, your own class included: a table with intervals, paired by seed, and a figure.
+"""Run algorithms on benchmarks, including your own class, and print a table of differences with confidence intervals.
 
 An algorithm is a name with options, "fedprox(mu=0.01)", or a class in a file of the working directory,
 "my_module:FedSlow(lr=0.1)". A benchmark is an alias (`play --list`), any declared panel (PAPER/PANEL), or a plain one
-on your own data (--data). Every algorithm is compared with the benchmark's FedAvg (with the first algorithm of a panel
-that has none) on the same seeds, at its rate unless one is given. What was trained before is not trained again.
+on your own data (--data). Every algorithm is compared with the benchmark's FedAvg (or the first algorithm of a panel
+without it) on the same seeds, at its learning rate unless you give one. Nothing is trained twice.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--data", metavar="FOLDER|FILE", help=data)
     add("--label", default="label", metavar="COLUMN", help="of --data, with the labels (default: label)")
-    add("--drop", nargs="+", default=[], metavar="COLUMN", help="of --data, to leave out, such as a number of the row")
+    add("--drop", nargs="+", default=[], metavar="COLUMN", help="of --data, to leave out, such as a row number")
     add("--model", metavar="NETWORK", help="a torch.nn.Module: my_file:Net(width=8), with literals")
     add("--partition", metavar="PARTITION", help='such as "Dirichlet(0.3)", or column:NAME of --data')
-    add("--clients", type=int, metavar="N", help="how many there are (plain benchmark: 20)")
-    add("--epochs", type=float, metavar="E", help="that a client trains in a round, such as 0.5 (plain benchmark: 2)")
+    add("--clients", type=int, metavar="N", help="number of clients (plain benchmark: 20)")
+    add("--epochs", type=float, metavar="E", help="passes of a client per round, such as 0.5 (plain benchmark: 2)")
     add("--by-client", action="store_true", help="also the accuracy of the worst client, and its spread over clients")
     cli.scale(parser, "reduced")
-    add("--seeds", default="0-4", metavar="SEEDS", help="that are reported, such as 0-4 (default) or 0,2,7")
+    add("--seeds", default="0-4", metavar="SEEDS", help="reported seeds, such as 0-4 (default) or 0,2,7")
     add("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
     add(

@@ -1,4 +1,4 @@
-"""Make tables and figures, and their per-seed cells, from the results files that are there."""
+"""Make tables and figures, and their per-seed values, from the results files that are there."""
 
 from __future__ import annotations
 

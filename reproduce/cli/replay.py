@@ -1,11 +1,11 @@
-"""Train the first rounds of finished jobs again with today's code, and compare with what their results files hold.
+"""Train the first rounds of finished jobs again with current code, and compare them with the results files.
 
-Sessions are followed into the first one whose clients come back, the tables' first transition. What acts later still (a
-message lost in the tenth round, a model that became stale) is not seen.
+Sessions are followed into the first one whose clients come back, the tables' first transition. The comparison misses
+effects in later rounds, such as a message lost in the tenth round.
 
-What was compared is recorded in results/SCALE/replay.csv. A result of older code whose replay agrees counts as
-confirmed; one that does not is named, and trained again when it is asked for. Jobs of today's code, or recorded for it,
-are skipped, so that a replay that was stopped goes on; with `--again` they are replayed too.
+results/SCALE/replay.csv records the comparisons. A stale result that the comparison reproduces counts as re-checked.
+One that it does not reproduce is named, and trained again on request. Results of current code, and those compared with
+it before, are skipped, so that a stopped comparison resumes; `--again` compares them too.
 """
 
 from __future__ import annotations

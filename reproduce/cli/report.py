@@ -1,9 +1,9 @@
 """Write report/SCALE/index.html: the scoreboard, and every table and figure with the paper's claims.
 
-The page is one file with the figures inside it, to open, to mail or to print; tables and figures that were not made yet
+The page is one file that contains the figures, to open, to mail or to print. Tables and figures that are not made yet
 are named with the command that makes them. `make docs` puts the pages of all scales beside the documents.
 
-`--docs` writes what the repository says of the results in place of a page: docs/papers, the numbers in README.md, and
+`--docs` instead writes the documents with results: docs/papers, the numbers in README.md, and
 figures/paper/agreement.png and overview.svg.
 """
 

@@ -1,11 +1,11 @@
-"""Check the papers' claims against the cells of a scale, and print the scoreboard.
+"""Test the papers' claims against the per-seed values of a scale, and print the verdicts.
 
 First comes a table of verdicts by papers, then a line for each claim, refuted ones first. Claims that were not run, or
 are out of scope at this scale, are counted; `--only "not run"` lists them. Checks, which are true or false whatever is
 trained, come last. A paper, a table or figure, or `--only` select claims and print the numbers behind the verdicts.
 
-With `--expected` nothing is judged: the results are compared with committed numbers, as `make smoke` does, so that a
-kernel or an algorithm that computes something else than when they were written ends it.
+`--expected` evaluates no claim. It compares the results with committed numbers, as `make smoke` does, and fails if a
+kernel or an algorithm computes other numbers.
 """
 
 from __future__ import annotations
