@@ -99,7 +99,8 @@ def settings(paper: str, scale: str) -> str:
     return settings_table(select(paper), scale)
 
 
-SETTINGS = ("artifacts", "data", "model", "split", "clients", "batch", "local work, link", "rates", "length", "seeds")
+SETTINGS = ("tables and figures", "data", "model", "partition", "clients", "batch", "local steps, uplink",
+            "learning rates", "length", "seeds")  # fmt: skip
 GROUPED = ("data", "model", "clients", "batch", "length")
 """What tells the rows of an artifact apart; the other columns list all their values."""
 SHOWN = 10
@@ -124,10 +125,10 @@ def settings_table(chosen: Iterable[Any], scale: str) -> str:
             shared.setdefault(tuple(_listed(f[c] for f in found) for c in SETTINGS[1:]), []).extend(names)
     lines = [[", ".join(names), *line] for line, names in shared.items()]
     text = (
-        f"{markdown(SETTINGS, lines)}\n\nNames of splits, work and links are the records of `reproduce/partitions` and "
+        f"{markdown(SETTINGS, lines)}\n\nPartitions, local steps and uplinks are named by the records of `reproduce/partitions` and "
         "`reproduce/systems`, with the\nfields that differ from their defaults."
     )
-    return text + (f"\n\nWithout training: {', '.join(untrained)}." if untrained else "")
+    return text + (f"\n\nThese need no training: {', '.join(untrained)}." if untrained else "")
 
 
 def short(record: Any) -> str:
@@ -160,9 +161,9 @@ def _row(e: Any, seeds: tuple[int, ...]) -> dict[str, str]:
         target = clock.until[1] if isinstance(clock.until, tuple) else clock.until.value
         length += f", to {target:g} %"
     return {
-        "data": data, "model": model, "split": split, "clients": str(problem.clients),
-        "batch": str(problem.batches.size) if hasattr(problem, "data") else "all", "local work, link": work,
-        "rates": f"{e.algorithm.lr:g}", "length": length, "seeds": str(len(seeds)),
+        "data": data, "model": model, "partition": split, "clients": str(problem.clients),
+        "batch": str(problem.batches.size) if hasattr(problem, "data") else "all", "local steps, uplink": work,
+        "learning rates": f"{e.algorithm.lr:g}", "length": length, "seeds": str(len(seeds)),
     }  # fmt: skip
 
 

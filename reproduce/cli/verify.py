@@ -119,7 +119,7 @@ def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> li
     head = paint(f"{verdict}: {len(mine)}", COLOURS[verdict])
     if verdict != "not run" or idle:
         return [head, *(line for v in mine for line in (entry(v) if whole else [short(v)])), ""]
-    reasons = Counter("no cells yet" if v.reason.startswith("no cells") else v.reason for v in mine)
+    reasons = Counter("no values yet" if v.reason.startswith("no values") else v.reason for v in mine)
     said = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
     return [head, fill(f'{said}{", ..." * (len(reasons) > 3)}; `--only "not run"` lists them', "  "), ""]
 

@@ -127,7 +127,7 @@ class ImageBlobs(Generated):
 
 @dataclass(frozen=True)
 class TopicTokens(Generated):
-    """Token sequences int32 [N, length] with ids 1 .. vocabulary - 1 and padding 0, as a stand-in for news texts.
+    """Token sequences int32 [N, length] with ids 1 .. vocabulary - 1 and padding 0, in place of news texts.
 
     Each word is drawn with probability `own` from the class's own share of the vocabulary, else from all of it; the
     lengths are uniform between half and the full length.

@@ -261,7 +261,7 @@ class _Asked:
             column = self.frame[over].drop_duplicates()
             found = column[pd.to_numeric(column, errors="coerce").dropna().sort_values().index].tolist()
         if len(found) < 2:
-            raise NotRun(f"a trend needs two values of {over}; the cells have {', '.join(found) or 'none'}")
+            raise NotRun(f"a trend needs two values of {over}; the values have {', '.join(found) or 'none'}")
         return found
 
 

@@ -74,7 +74,7 @@ def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame,
             raise NotRun(f"column {column} is not in the cells")
         keep = matches(frame[column], condition)
         if not keep.any():
-            raise NotRun(f"no rows with {column} = {_text(condition)}; the cells have {_text(frame[column].unique())}")
+            raise NotRun(f"no rows with {column} = {_text(condition)}; the values have {_text(frame[column].unique())}")
         chosen = chosen[keep[chosen.index]]
         if not isinstance(condition, Mapping):
             asked[column] = [canonical(v) for v in listed(condition)]
@@ -206,7 +206,7 @@ def refuse_duplicates(frame: pd.DataFrame) -> pd.DataFrame:
     if twice.any():
         row = frame[twice].iloc[0]
         setting = ", ".join(f"{c} {row[c]}" for c in settings_of(frame))
-        raise NotRun(f"the cells have two numbers for one setting and seed: {setting}, seed {row['seed']}")
+        raise NotRun(f"the values have two numbers for one setting and seed: {setting}, seed {row['seed']}")
     return frame
 
 

@@ -199,7 +199,7 @@ class Shelf:
             elif printed:
                 reason = reason or f"the paper prints no numbers for {name}"
             else:
-                return None, f"no cells of {artifact} (render it first)"
+                return None, f"no values of {artifact} (render it first)"
         if not frames:
             return None, reason
         return (frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True).fillna("")), ""

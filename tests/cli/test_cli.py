@@ -217,7 +217,7 @@ def test_colour_is_for_terminals_that_have_it(monkeypatch: pytest.MonkeyPatch) -
 
 
 def claim(name: str, verdict: str, **more: Any) -> Verdict:
-    given = {"id": name, "artifact": "fedacs/fig1", "statement": "S.", "reason": "no cells of a/b"}
+    given = {"id": name, "artifact": "fedacs/fig1", "statement": "S.", "reason": "no values of a/b"}
     return Verdict(verdict, **(given | more))
 
 
@@ -253,7 +253,7 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
     text = " ".join(" ".join(lines).split())
     assert "required" not in text
     assert "fedacs/b" not in text
-    assert "1 no cells yet, 1 no rows with n = 3, 1 it names a network" in text
+    assert "1 no values yet, 1 no rows with n = 3, 1 it names a network" in text
     assert "1 checks, true or false whatever is trained: 1 refuted refuted: fiarse/f (ours)" in text
     full = " ".join(" ".join(printed("--only", "supported")).split())
     assert "lead 2 points (1 to 3), 3 seeds; required: at least 1.5 points" in full

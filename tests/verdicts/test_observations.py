@@ -97,7 +97,7 @@ def test_one_seed_decides_nothing_but_a_point_does(tmp_path: Path) -> None:
     [
         ({"metric": "loss", "is_": "> 0"}, "metric loss is not in the cells"),
         ({"where": {"n": [1]}, "is_": "> 0"}, "column n is not in the cells"),
-        ({"where": {"algorithm": ["c"]}, "is_": "> 0"}, "no rows with algorithm = c; the cells have a or b"),
+        ({"where": {"algorithm": ["c"]}, "is_": "> 0"}, "no rows with algorithm = c; the values have a or b"),
         ({"where": {"algorithm": {"min": 2}}, "is_": "> 0"}, "no rows with algorithm = min 2"),
         ({"better": "c", "than": ["b"]}, "algorithm c"),
         ({"over": "n", "better": "c", "than": ["b"]}, "column n is not in the cells"),

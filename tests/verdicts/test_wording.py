@@ -53,7 +53,7 @@ def test_names_are_those_of_print_and_paths_stay() -> None:
     said = wording.named("no rows with dataset = fashion_mnist; fedacs - fednova: -0.3, n 10", {"fedacs": "FedACS*"})
     assert said == "no rows with dataset = Fashion-MNIST; FedACS* − FedNova: −0.3, n 10"
     path = "dynamic_init/table1 (render it first)"
-    assert wording.named(f"no cells of {path}") == f"no cells of {path}"
+    assert wording.named(f"no values of {path}") == f"no values of {path}"
 
 
 def test_the_measured_number_agrees_with_the_effect(boards: dict[str, list[Verdict]]) -> None:
