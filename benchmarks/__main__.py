@@ -6,29 +6,29 @@ Without a name everything but `fig4`, `choice`, `modules`, `start`, `smoke`, `pr
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
 works       every model against the naive loop, share of the machine's matrix-product rate
-seeds       five seeds of logistic regression in one cohort against one
-sweep       42 sweep points in one cohort against one after another
+seeds       five seeds of logistic regression in one batch of runs against one
+sweep       42 sweep points in one batch of runs against one after another
 fig4        the same for the logistic map of fedagrac/fig4, whole runs (needs a9a)
-play        every algorithm at every rate of a play in one cohort against one after another (needs Fashion-MNIST)
+play        every algorithm at every rate of a play in one batch of runs against one after another (needs Fashion-MNIST)
 width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
 choice      every strategy that can run a work, and which one the trainer takes
 modules     a user's module beside its declared twin, large networks beside a plain loop over the module
 throughput  training samples per second of the trainer's choice on one core
-start       what every command waits for: the list, the plans, large partitions
-smoke       where the time of `make smoke` goes
+start       start-up time of commands: the list, the plans, large partitions
+smoke       profile of `make smoke`
 precision   ResNet-18 in bfloat16 against float32
 gpu         ways to train every network on CUDA, checked against the reference, beside JAX and a loop (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
-faults      kills of every kind against all smoke jobs, `--kills N` of them (200), drawn from `--seed N` (0)
+faults      kills of every kind against all smoke jobs, `--kills N` of them (200), sampled by `--seed N` (0)
 plan        writes the rates of committed runs, by which plans estimate, and how far the estimates are from them
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept to the horizon, and the bound
 rules       how often verdicts err: normal noise, our own residuals, skewed noise, runs that collapse
 asked       writes docs/papers/asked.md: claims whose check was changed, with both verdicts (needs the history)
-windows     writes results/SCALE/windows.json: the verdicts by other numbers of last evaluations
-readings    how near the readings come to the printed numbers, and findings from print alone: `readings [PAPER ...]`
+windows     writes results/SCALE/windows.json: verdicts by other numbers of last evaluations
+readings    distance of fitted alternatives from published numbers, and findings: `readings [PAPER ...]`
 roberta     what masks cost, and what a 1/64 client saves, of a small RoBERTa and of residual networks
 peers       W1 and W2 in other simulators and in JAX (BENCHMARK_PEERS = their Python interpreter)
 """

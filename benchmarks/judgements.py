@@ -1,4 +1,4 @@
-"""Verdicts under other questions: under the check that was asked first, and by other numbers of last evaluations."""
+"""Verdicts under the first check of a claim, and by other numbers of last evaluations."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from reproduce.verdicts.claims import Claim, ClaimsFile, claims_files, listed, l
 from reproduce.verdicts.scoreboard import WINDOWS, artifacts_read, scoreboard
 
 PAGE = Path("docs/papers/asked.md")
-TEXT = """# What was asked first
+TEXT = """# Changed checks
 
-Claims whose check was changed after it was first written down, before the first cells of the paper scale were made.
-Both verdicts are at paper scale, by today's rules and cells. – stands where the first check cannot be asked in today's
-grammar, or where nothing of it was run. {changed} of {all} claims ask for something else today. Of {both} that are
-judged under both checks, {turned} have another verdict. Made from the history of the claims files by
-`python -m benchmarks asked`.
+This page has the claims whose check was changed after it was first written down, before the first results at paper
+scale. Both verdicts are at paper scale, by current rules and values. – marks a first check that the current grammar
+cannot express, or that was not run. {changed} of {all} claims have another check now. {both} claims are evaluated under
+both checks, and {turned} of them have another verdict. `python -m benchmarks asked` makes this page from the history of
+the claims files.
 
 """
-HEAD = ("claim", "first asked", "first check", "verdict", "last changed", "today's check", "verdict")
+HEAD = ("claim", "first written", "first check", "verdict", "last changed", "current check", "verdict")
 
 
 def git(*arguments: str) -> str:

@@ -125,8 +125,8 @@ def settings_table(chosen: Iterable[Any], scale: str) -> str:
             shared.setdefault(tuple(_listed(f[c] for f in found) for c in SETTINGS[1:]), []).extend(names)
     lines = [[", ".join(names), *line] for line, names in shared.items()]
     text = (
-        f"{markdown(SETTINGS, lines)}\n\nPartitions, local steps and uplinks are named by the records of `reproduce/partitions` and "
-        "`reproduce/systems`, with the\nfields that differ from their defaults."
+        f"{markdown(SETTINGS, lines)}\n\nPartitions, local steps and uplinks are named by the records of "
+        "`reproduce/partitions` and `reproduce/systems`, with the\nfields that differ from their defaults."
     )
     return text + (f"\n\nThese need no training: {', '.join(untrained)}." if untrained else "")
 
