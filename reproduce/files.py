@@ -177,7 +177,7 @@ def record(needed: Iterable[str] = (), /, **properties: Any) -> dict[str, Any]:
 
 
 def mismatch(value: Any, schema: dict[str, Any]) -> str:
-    """Where and why a value is not as a JSON Schema says, in a line; "" if it is."""
+    """The first mismatch of a value with a JSON Schema, in a line; "" without one."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 

@@ -1,4 +1,4 @@
-"""What is optimised: the records of a problem (importable without torch; `engine.client_split` builds them).
+"""The records of a problem: a model on clients' data (importable without torch; `engine.client_split` builds them).
 
 Quadratic        toy objectives with a known minimiser
 Classification   a model on a data set, split over clients
@@ -52,7 +52,7 @@ class Quadratic:
 
     @property
     def device_data(self) -> Quadratic:
-        """What problems must have in common to share objectives on a device."""
+        """The key of problems that share objectives on a device."""
         return self
 
     @property
@@ -162,7 +162,7 @@ class Classification:
 
     @property
     def device_data(self) -> tuple[Any, ...]:
-        """What problems must have in common to share data on a device."""
+        """The key of problems that share data on a device."""
         return (
             self.data, self.model, self.mean, self.std, self.pad, self.train_samples, self.test_samples,
             self.subset_seed, self.subset_balanced, self.batches, self.augment, self.evaluation_batch,
@@ -211,7 +211,7 @@ def _check_tokens(model: Model, sample: Sample) -> None:
 
 @cache
 def _outputs(model: Model, sample: Sample) -> int:
-    """How many logits the model makes of a sample; UserError if it does not take such samples."""
+    """The number of logits for a sample; UserError if it does not take such samples."""
     try:
         return int(model.cost(sample.shape).layers[-1][2][0])
     except (ValueError, TypeError, IndexError) as error:

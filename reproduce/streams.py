@@ -34,7 +34,7 @@ def rng(*key: int | str) -> np.random.Generator:
 
 
 def words(*key: int | str) -> np.ndarray:
-    """What the generator of a stream is seeded with [1 + parts of the key]."""
+    """The seed of a stream's generator [1 + parts of the key]."""
     if not key:
         raise ValueError("a random stream needs a key: its purpose, and seed, round, client, ... as far as they matter")
     # an array: half the time of a list

@@ -39,7 +39,7 @@ class Arrivals:
 
     @property
     def kept(self) -> float:
-        """What the server keeps of its own if it takes the updates by their shares."""
+        """The server's own share if it takes the updates by their shares."""
         return max(0.0, 1 - float(self.weight.sum()))
 
 
@@ -107,7 +107,7 @@ class Favano(Asynchronous):
         return arrivals.weight / self.alpha(state, arrivals)
 
     def alpha(self, state: State, arrivals: Arrivals) -> Floats:
-        """What the clients' progress is divided by [C]; 1 where there is none."""
+        """Returns the divisors of the clients' progress [C]; 1 where there is none."""
         who, q = arrivals.clients, arrivals.steps.astype(float)
         if self.normalisation == "none":
             return np.ones(len(who))

@@ -57,7 +57,7 @@ class RoundContext:
 
 @dataclass
 class Participants:
-    """Who trains in a round: distinct ids [C] and their aggregation weights [C] (before the link)."""
+    """The clients that train in a round: distinct ids [C] and their aggregation weights [C] (before the link)."""
 
     ids: Ints
     weight: Floats
@@ -134,7 +134,7 @@ class FedAvg:
     """X <- X + server_lr * sum over received clients of weight_m U_m. Subclasses override the hooks below."""
 
     memory: ClassVar[tuple[str, ...]] = ()
-    """What the algorithm keeps in the run's state from round to round, beside the model `x`."""
+    """Names that the algorithm keeps in the run's state from round to round, beside the model `x`."""
     per_client: ClassVar[int] = 0
     """Vectors [P] that it keeps there for each client, by which the memory of a job is estimated."""
     names: ClassVar[Names] = {"fedavg": {}}
@@ -168,7 +168,7 @@ class FedAvg:
         """Create the memories: `state[name]` = tensor; `state["x"]` is there already."""
 
     def fingerprinted(self, state: State, scratch: State) -> None:
-        """What a session's fingerprint (`Sessions`) leaves in the run's memories of those in `scratch`: nothing."""
+        """The memories in `scratch` that a session's fingerprint (`Sessions`) changes: none."""
 
     def probe(self, env: Env, state: State, now: RoundContext) -> Generator[Request, Any, Any]:
         """Requests before the cohort is chosen; the return value is handed to `choose`."""
@@ -221,11 +221,11 @@ class FedAvg:
         state["work"] += env.processed(cohort.ids, now.steps[cohort.ids])
 
     def models(self, env: Env, state: State) -> Mapping[str, Tensor | Evaluate]:
-        """What is evaluated: key -> parameters [P], or a request of its own (a submodel)."""
+        """The models to evaluate: key -> parameters [P], or a request of its own (a submodel)."""
         return {"": state["x"]}
 
     def metrics(self, env: Env, state: State, answers: Mapping[str, Evaluated]) -> Iterator[tuple[str, str, float]]:
-        """What is recorded of an evaluation: (metric, key, value)."""
+        """The records of an evaluation: (metric, key, value)."""
         for key, answer in answers.items():
             for metric, values in answer.metrics.items():
                 yield metric, key, float(values[0])

@@ -20,7 +20,7 @@ from reproduce.engine.rule import Rule
 
 @dataclass(frozen=True)
 class Calibration:
-    """How an algorithm's step is scaled to the expected length of FedAvg's.
+    """The scaling of an algorithm's step to the expected length of FedAvg's.
 
     when: "per_round" - by the steps and links of the round; "mean" - once, by their mean over `rounds` rounds.
     target: "local" - the clients' learning rate; "server" - the aggregate, which leaves the local drift as it is.
@@ -56,7 +56,7 @@ class Calibrated(FedAvg):
         return (observe(env, self, r, nothing) for r in range(rounds))
 
     def factors(self, env: Env, state: State, now: RoundContext) -> tuple[float, float]:
-        """What to multiply the local and the server's rate by."""
+        """The factors of the local and the server's learning rate."""
         if self.calibration is None:
             return 1.0, 1.0
         mean = self.calibration.when == "mean"

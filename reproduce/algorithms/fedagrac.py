@@ -150,7 +150,7 @@ class FedaGrac(FedAvg):
 
 
 def ahead(weight: Floats, steps: Ints) -> NDArray[np.bool_]:
-    """Which clients do more steps than the mean over the cohort, by its weights (draws, where clients are drawn).
+    """Marks clients with more steps than the mean over the cohort, by its weights (draws, where clients are drawn).
 
     By more than rounding, which could make equal step counts exceed their own mean, and turn one scheme into another.
     """

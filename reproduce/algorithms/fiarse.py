@@ -86,7 +86,7 @@ class FIARSE(Submodels):
 
 
 def group(parameter: str, scope: Scope) -> str:
-    """Which parameters share a threshold: equal names do."""
+    """Names of the parameters' thresholds; parameters with equal names share one."""
     if isinstance(scope, tuple):
         return next(shard[0] for shard in scope if parameter.startswith(shard))
     layer = parameter.rsplit(".", 1)[0]
@@ -94,7 +94,7 @@ def group(parameter: str, scope: Scope) -> str:
 
 
 def maskable(env: Env) -> dict[str, slice]:
-    """Where the parameters lie that masks may leave out."""
+    """Positions of the parameters that masks may leave out."""
     model: Any = env.split.problem.model
     return {name: env.blocks[name] for name in model.maskable}
 

@@ -1,4 +1,4 @@
-"""How a session of a changing federation gets its initial model (Chang et al., arXiv 2410.05662, Sec. 4).
+"""Initial models of the sessions of a changing federation (Chang et al., arXiv 2410.05662, Sec. 4).
 
 Clients come and go between sessions; within one they stay. The server keeps the models w_z with which the sessions
 ended. Session s starts from a mixture of them, sum_z alpha(s, z) w_z; the schemes differ in alpha. `clocks.sessions`

@@ -57,7 +57,7 @@ class Submodels(FedAvg):
         raise NotImplementedError
 
     def holds(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor]:
-        """What the submodels of the given sizes hold in this round, of what some size can lack: booleans [D]."""
+        """Masks of the submodels of the given sizes in this round, over the prunable coordinates: booleans [D]."""
         raise NotImplementedError
 
     def watch(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> None:
@@ -103,7 +103,7 @@ class Submodels(FedAvg):
 
 
 def size_key(size: float) -> str:
-    """How a size is written in the results."""
+    """The text of a size in the results."""
     return format(float(size), ".10g")
 
 
@@ -127,7 +127,7 @@ def packed(mask: Any) -> Bits:
 
 
 def count(bits: Bits) -> int:
-    """How many coordinates are in a set."""
+    """The number of coordinates in a set."""
     return int(np.bitwise_count(bits).sum())
 
 

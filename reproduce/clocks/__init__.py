@@ -1,1 +1,1 @@
-"""What drives a run: synchronous rounds, sessions of rounds, events in virtual time; and what they record."""
+"""The order of a run's events: synchronous rounds, sessions of rounds, events in virtual time; and its records."""

@@ -153,7 +153,7 @@ class Events:
         state["reached"] = state["reached"] or self._reached(state)
 
     def _reached(self, state: State) -> bool:
-        """Is the target reached by the latest evaluation, or was it between that and the one before?"""
+        """Tells whether the latest evaluation, or the grid before it, reaches the target."""
         if self.until is None or self.every or self.until.over == 1:
             return self.until is not None and self.until.reached(state)
         curve = [(time, v) for _, time, metric, key, v in state["history"] if metric == self.until.metric and not key]

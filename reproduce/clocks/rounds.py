@@ -26,7 +26,7 @@ class Rounds:
     """
 
     memory: ClassVar[tuple[str, ...]] = ("steps_done", "pending", "ending")
-    """What it keeps in the run's state: batches that each client has done [N]; is an evaluation due; is it the last."""
+    """Names in the run's state: batches that each client has done [N]; is an evaluation due; is it the last."""
 
     rounds: Whole
     every: Count = 1
@@ -49,7 +49,7 @@ class Rounds:
             raise ValueError("clients are told apart on the view 'test'")
 
     def due(self, done: int) -> bool:
-        """Is there an evaluation after `done` rounds?"""
+        """Tells whether an evaluation follows `done` rounds."""
         return done % self.every == 0 or done == self.rounds or done > self.rounds - self.dense_last
 
     def length(self, experiment: Any) -> int:

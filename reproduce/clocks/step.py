@@ -17,7 +17,7 @@ from reproduce.engine.requests import Evaluate, Ints, Train, Trained, listed
 
 @dataclass(frozen=True)
 class Target:
-    """What a run is after: the mean of the last `over` evaluations of `metric` (main key) is at least `value`.
+    """The target of a run: the mean of the last `over` evaluations of `metric` (main key) is at least `value`.
 
     With fewer evaluations the mean is over those there are, as in `report.metrics.smooth`.
     """
@@ -27,7 +27,7 @@ class Target:
     over: Count = 1
 
     def reached(self, state: State) -> bool:
-        """Is it reached by the latest evaluation?"""
+        """Tells whether the latest evaluation reaches it."""
         latest: list[float] = []
         for _, _, metric, key, value in reversed(state["history"]):
             if metric == self.metric and key == "":
@@ -73,7 +73,7 @@ def measure(
 
 
 def diverged(env: Env, state: State) -> bool:
-    """Has a parameter of the server model become non-finite? Then the run ends, and says so."""
+    """Tells whether a parameter of the server model is not finite; then the run ends, and says so."""
     if bool(state["x"].isfinite().index_fill(0, env.statistics, True).all()):
         return False
     state["status"] = "diverged"

@@ -1,4 +1,4 @@
-"""How a client walks through its samples: the mini-batches of one local run.
+"""The mini-batches of a client's local training.
 
 Every class plans the whole local run at once: `plan(...)` gives sample indices [K, B] (int64), padded with -1 where a
 batch is short; without replacement B is at most the number of samples. The plan depends on (seed, round, client) alone,
@@ -52,7 +52,7 @@ class Batches:
         raise NotImplementedError
 
     def first_pass(self, samples: int, steps: int, offset: int) -> int:
-        """How many gradients make up the `pass_mean` first-gradient estimate (fedagrac): the first gradient alone,
+        """The number of gradients in the `pass_mean` first-gradient estimate (fedagrac): the first gradient alone,
         unless the data stream ends within the round after step k >= 1; then all gradients up to that point.
         """
         passes = self.per_pass(samples)

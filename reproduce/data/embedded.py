@@ -59,7 +59,7 @@ class Generated:
         return self.classes * self.train_per_class, self.classes * self.test_per_class
 
     def law(self, rng: np.random.Generator) -> Draw:
-        """How samples are drawn from `rng`, after what all of them have in common."""
+        """A sampler that draws from `rng`, after the part that all samples share."""
         raise NotImplementedError
 
     def load(self) -> Dataset:

@@ -124,7 +124,7 @@ def _opened(path: Path) -> IO[bytes]:
 # --- folders of pictures: their files, the class of each, their pixels ------------------------------------------------
 
 SPLIT = re.compile(r"(train|test|e?val|valid|dev)(ing|idation|uation)?([ _-]?(set|data|images|split))?s?", re.I)
-"""What looks like the name of a part."""
+"""A text that looks like the name of a part."""
 
 
 def listed(root: Path) -> list[Path]:

@@ -40,7 +40,7 @@ class Availability:
 
 
 def available(name: str, settings: Settings) -> Availability:
-    """Where the data set, or the stored weights, of a name stand, without reading them. UserError for unknown names."""
+    """Finds the files of a data set, or of stored weights, without reading them. UserError for unknown names."""
     if weights.known(name):
         path = weights.find(name, settings.data)
         detail = "checked when read" if path else weights.missing(name, settings.data)
@@ -94,7 +94,7 @@ def find_layout(source: Source, folder: Path) -> Files | None:
 
 
 def missing(source: Source, folder: Path) -> str:
-    """What is not there and the two ways to get it."""
+    """The message for missing files, with the two ways to get them."""
     absent = min((_absent(layout, folder) for layout in source.layouts), key=len)
     where = f"in the data folder {folder}{'' if folder.is_dir() else ', which does not exist'}"
     return (
@@ -104,7 +104,7 @@ def missing(source: Source, folder: Path) -> str:
 
 
 def of_record(record: Any) -> Dataset:
-    """What a record of data loads, checked as files are.
+    """Loads a record of data, and checks it as files are checked.
 
     Of a record that is not of this package the checksum is computed here, and `load` is called twice. Raises UserError
     if it gives other data the second time, or other than the record declares.

@@ -36,7 +36,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Source:
-    """What is known about a data set; without `layouts` it is embedded in the package.
+    """A data set's files and properties; without `layouts` it is embedded in the package.
 
     shape: of one sample (H, W, C), (D,), or (length,) of tokens.
     """

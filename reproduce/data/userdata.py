@@ -71,7 +71,7 @@ class UserData:
 
     @property
     def words(self) -> str:
-        """What they are, for people."""
+        """A description for people."""
         colours, *sides = self.shape
         kind = f"pictures {' x '.join(map(str, sides))} x {colours}" if sides else f"rows of {colours} numbers"
         return f"{self.train:,} + {self.test:,} {kind}, {self.classes} classes"
@@ -295,7 +295,7 @@ def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArra
 
 
 def _kind(values: Any) -> str:
-    """What a column has that is no numbers."""
+    """The content of a column that is not numeric."""
     some = None if isinstance(values, Names) else next((v for v in values.ravel().tolist() if v is not None), None)
     dates = not isinstance(values, Names) and (values.dtype.kind in "mM" or isinstance(some, date | time | timedelta))
     return (

@@ -71,7 +71,7 @@ def read(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -
 
 
 def _unlabelled(labels: NDArray[Any] | Names | None) -> bool:
-    """Is no row labelled? -1 is a sign of that."""
+    """Tells whether no row has a label; -1 marks that."""
     rows = [] if labels is None else labels.rows if isinstance(labels, Names) else labels.ravel().tolist()
     return all(row is None or row == -1 or row != row for row in rows)
 

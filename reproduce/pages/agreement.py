@@ -68,7 +68,7 @@ def by_table(paper: str, there: Sequence[Held]) -> list[tuple[str, Rows, Rows]]:
 
 
 def moved(rows: Rows) -> bool:
-    """Are some of them read otherwise?"""
+    """Tells whether some of them have a fitted alternative."""
     return bool((rows["reading"] != DECLARED).any())
 
 
@@ -144,7 +144,7 @@ def section(paper: str) -> str:
 
 
 def told(entry: Mapping[str, Any]) -> str:
-    """What an entry says in words, with its numbers."""
+    """The text of an entry, with its numbers."""
     functions = {f.__name__: f for f in FUNCTIONS}
     found = ((word, entry[key]) for key, word in WORDS.items() if key in entry)
     return " ".join(f"*{word}:* {' '.join(filled(text, functions).split())}" for word, text in found)
@@ -186,7 +186,7 @@ def summary() -> str:
 
 
 def figure() -> Figure:
-    """The printed numbers over ours, a panel for each paper and unit, and another one where some are read otherwise."""
+    """The published numbers over ours, a panel for each paper and unit, and another one with fitted alternatives."""
     panels = []
     for paper in PAPERS:
         found = declared(paper)

@@ -35,7 +35,7 @@ AS_RUN = "as run"
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change does. number: the difference in words; clear: is zero outside its interval? cells: of the artifact
+    """A change's effect. number: the difference in words; clear: is zero outside its interval? cells: of the artifact
     "scale/name", or of the rows "play/scale/name" that `play` wrote."""
 
     what: str
@@ -66,7 +66,7 @@ class OpenChoice:
 
     @property
     def matters(self) -> bool:
-        """Has another option an effect on the page that is no chance?"""
+        """Tells whether another option has a significant effect."""
         return any(e and e.clear for name, e in self.options.items() if name != self.run)
 
     def effects(self, usual: str = "") -> list[tuple[str, str]]:

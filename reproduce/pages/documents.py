@@ -1,4 +1,4 @@
-"""The documents that say what came out, from committed files: a page for each paper, one of all claims, and what stands
+"""The documents with the results, from committed files: a page for each paper, one of all claims, and what stands
 in README.
 
 A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers, and

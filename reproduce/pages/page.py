@@ -212,7 +212,7 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
 
 
 def citing(artifact: Artifact, scale: str) -> tuple[str, str, str]:
-    """May its numbers be cited as those of the paper's settings? One of `CITED`, of how many seeds, and why; "" for all
+    """Whether its numbers can be cited as those of the paper, one of `CITED`, the number of seeds, and why; "" for all
     where there are none."""
     panels = {p.name: p for p in artifact.panels(scale)}
     jobs = plan.artifact_jobs(scale, artifact.id)

@@ -57,7 +57,7 @@ class Cells:
 
     @property
     def censored(self) -> bool:
-        """Is any of the values a lower bound?"""
+        """Tells whether any of the values is a lower bound."""
         return "censored" in self.rows and bool((self.rows["censored"] == "True").any())
 
     def mean(self, digits: int = 1) -> str:
@@ -296,4 +296,4 @@ def _valued(rows: pd.DataFrame, name: str) -> Cells:
 
 
 FUNCTIONS = (cells, printed, played, lead, share, panel, minutes, outcomes, told)
-"""What templates can call."""
+"""The functions of templates."""

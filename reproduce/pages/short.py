@@ -32,12 +32,12 @@ FILE = Path(__file__).with_name("short.yaml")
 SIDES = {SUPPORTED: JUDGED[:4], REFUTED: JUDGED[4:6], INCONCLUSIVE: (DEPENDS, INCONCLUSIVE, NOT_RUN)}
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
 REDUCED = {**ON_SUBSTITUTE, "in part": "in part on substitute data"}
-"""What is said of a side at reduced scale."""
+"""The words of a side at reduced scale."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What a paper is called. authors: their family names; link: on arXiv; where: venue and year."""
+    """The names of a paper. authors: their family names; link: on arXiv; where: venue and year."""
 
     name: str
     authors: str

@@ -1,4 +1,4 @@
-"""How samples are given to clients: every partition of the five papers (docs/papers, "Models and data").
+"""Assignments of samples to clients: every partition of the five papers (docs/papers, "Models and data").
 
 | record                                    | for                                        |
 | ----------------------------------------- | ------------------------------------------ |

@@ -1,4 +1,4 @@
-"""What the partitions share: their interface, the one check of what they give, and sharing out a class."""
+"""Common parts of the partitions: their interface, the one check of what they give, and sharing out a class."""
 
 from __future__ import annotations
 

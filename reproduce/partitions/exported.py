@@ -46,7 +46,7 @@ def checksum(table: pd.DataFrame) -> str:
 
 
 def provenance(split: Split, table: pd.DataFrame, **more: Any) -> dict[str, Any]:
-    """What a partition is of, ready for JSON; `more` is said, too."""
+    """The provenance of a partition for JSON, with the keys of `more`."""
     problem = split.problem
     return {
         **more,

@@ -1,4 +1,4 @@
-"""Which samples a problem uses, and which client holds which: what the engine trains on, and what is exported."""
+"""The samples that a problem uses and their assignment to clients, for the engine and for export."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Who holds what.
+    """The samples of each client.
 
     used: of the training and of the test set, the positions [n] in the data set of the samples in use, in their order.
     parts: of the training set and, where it is split too, of the test set, a list of positions in `used` per client.

@@ -106,7 +106,7 @@ def markdown(found: pd.DataFrame) -> list[str]:
 
 
 def judged(matrix: Matrix) -> list[str]:
-    """What chose the rates, and where, if not everywhere."""
+    """The data that selected the learning rates, and the benchmarks, if not all."""
     where = "" if matrix.judged == matrix.benchmarks else f" ({', '.join(matrix.judged)})"
     said = f"Rates: chosen on a tenth of the training data that no client has, by other seeds{where}."
     return [said] if matrix.judged else []
@@ -154,7 +154,7 @@ def heat(found: pd.DataFrame) -> Figure:
 
 
 def _boxed(matrix: Matrix, cell: Cell) -> str:
-    """What is said of one pair."""
+    """The text about one pair."""
     if cell["state"] == "refused":
         return matrix.number(cell)
     text = cell["state"]
@@ -174,7 +174,7 @@ def gained(cell: Cell) -> float:
 
 
 def apart(cell: Cell) -> bool:
-    """Does the interval of the difference exclude zero? Where seeds agree there is none: is it more than rounding?"""
+    """Tells whether the interval of the difference excludes zero; if seeds agree, whether it exceeds rounding."""
     low, high = cell["difference_low"], cell["difference_high"]
     if math.isnan(low):
         return bool(cell["seeds"] > 1 and abs(cell["difference"]) > 1e-9 * max(1.0, abs(cell["mean"])))

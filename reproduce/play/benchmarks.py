@@ -85,12 +85,12 @@ class Benchmark:
 
     @property
     def metric(self) -> tuple[str, str]:
-        """What is compared, and its unit."""
+        """The compared metric and its unit."""
         return ("accuracy", "%") if self.has_data else ("distance", "")
 
     @property
     def by_client(self) -> bool:
-        """Are clients told apart?"""
+        """Tells whether values are per client."""
         return bool(getattr(self.template.clock, "by_client", False))
 
     @cached_property
@@ -99,7 +99,7 @@ class Benchmark:
         return re.sub("[^a-z0-9]", "-", self.name.lower()).strip("-") or "data"
 
     def window(self, evaluations: int) -> int:
-        """How many of a run's last evaluations make its score: a tenth; of sessions, one turn of all groups."""
+        """The number of a run's last evaluations in its score: a tenth; of sessions, one turn of all groups."""
         clock = self.template.clock
         if isinstance(clock, Sessions):
             return len(clock.membership.turns) * clock.rounds
@@ -148,7 +148,7 @@ class Benchmark:
 
     @property
     def _present(self) -> int:
-        """How many clients there are in a round."""
+        """The number of clients in a round."""
         problem: Any = self.template.problem
         clock = self.template.clock
         return min(clock.membership.sizes) if isinstance(clock, Sessions) else int(problem.clients)
@@ -253,7 +253,7 @@ def _settings(experiments: list[Experiment]) -> dict[str, list[str]]:
 
 
 def _has(e: Experiment, wanted: str, name: str) -> bool:
-    """Has the experiment all labels of "a=1,b=x"?"""
+    """Tells whether the experiment has all labels of "a=1,b=x"."""
     for part in filter(None, wanted.split(",")):
         label, equals, value = part.partition("=")
         if not equals or label not in e.labels:

@@ -55,7 +55,7 @@ class Entry:
 
     @property
     def own(self) -> bool:
-        """Is the code the user's?"""
+        """Tells whether the code is the user's."""
         return self.spec.cls is not None
 
 
@@ -115,12 +115,12 @@ class Match:
         return job(entry, self.seeds, entry.experiment)
 
     def holds(self, j: Job) -> bool:
-        """Is there nothing to train of a job?"""
+        """Tells whether nothing of a job needs training."""
         standing = results.standing(j)
         return standing.usable if self.finished else standing.holds
 
     def groups(self, jobs: Iterable[tuple[Entry, Job]]) -> list[tuple[list[Entry], list[Job]]]:
-        """What is trained together: the package's algorithms on one benchmark with equal seeds, as many as fit into
+        """Groups to train together: the package's algorithms on one benchmark with equal seeds, as many as fit into
         half of the memory; own ones alone."""
         found: dict[object, list[tuple[list[Entry], list[Job]]]] = {}
         filled: dict[object, float] = {}

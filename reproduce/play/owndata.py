@@ -41,7 +41,7 @@ COLUMN = "column:"
 
 @dataclass(frozen=True)
 class Own:
-    """What replaces a benchmark's own: `name` is of the data, `None` and "" leave what is there."""
+    """The replacements of a benchmark's own: `name` is of the data, `None` and "" leave what is there."""
 
     data: UserData | None = None
     name: str = ""
@@ -69,7 +69,7 @@ class Own:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What it gives a problem. What was said of the samples of other data does not hold of these."""
+        """The fields for a problem. What was said of the samples of other data does not hold of these."""
         given = {"model": self.model, "partition": self.partition, "clients": self.clients, "data": self.data}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if self.data:
@@ -196,7 +196,7 @@ def _plain(own: Own, scale: str) -> Benchmark:
 
 
 def small(data: UserData) -> Model:
-    """What is trained unless a network is named: two convolutions for square pictures of 4 pixels and more; else one
+    """The default network: two convolutions for square pictures of 4 pixels and more; else one
     linear layer."""
     if len(data.shape) == 3 and data.shape[1] == data.shape[2] >= 4:
         return ConvNet(data.shape[0], data.shape[1], (16, 32), (64,), data.classes, kernel=3, padding=1)
@@ -220,7 +220,7 @@ def _replaced(benchmark: Benchmark, own: Own) -> Benchmark:
 
 
 def _hint(own: Own) -> str:
-    """What may help where data and network do not fit: another network, or what it was given."""
+    """Advice if data and network do not fit: another network, or what it was given."""
     if own.data is None or own.model is None:
         return "; name a network with --model" * (own.data is not None)
     return f"; it gets samples of shape {own.data.shape}" + ": channels, height, width" * (len(own.data.shape) > 1)

@@ -1,4 +1,4 @@
-"""What a match looks like: lines for the terminal, Markdown, figures."""
+"""The display of a match: lines for the terminal, Markdown, figures."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
 
 
 def notes(match: Match) -> list[str]:
-    """How the numbers were made."""
+    """A description of how the numbers were made."""
     metrics = dict.fromkeys(
         f"{metric}{f' ({unit})' * bool(unit)}" for metric, unit in (b.metric for b in match.benchmarks)
     )
@@ -121,7 +121,7 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
 
 
 def headline(match: Match, drawn: Figure) -> str:
-    """What stands above a picture: scale, substitutes, seeds, and what bands are."""
+    """The text above a picture: scale, substitutes, seeds, and what bands are."""
     said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
     seeds = f"{counted(len(match.seeds), 'seed').capitalize()}."
     return " ".join([scale_line(match.benchmarks[0].scale, said), seeds, *around.marks(drawn)])

@@ -78,7 +78,7 @@ def dots(
 
 
 def differ(frame: pd.DataFrame, row: str, series: str, one: Any, other: Any) -> bool:
-    """Are two lines told apart: has their difference, by seed, an interval without 0 for any of the series? A line is
+    """Tells whether two lines differ: their difference, by seed, has an interval without 0 for any series. A line is
     so from itself, and from one without its seeds."""
     values = (frame[frame[row] == name].pivot(index="seed", columns=series, values="value") for name in (one, other))
     differences = [d.dropna() for _, d in operator.sub(*values).items()]
@@ -96,7 +96,7 @@ def _separate(ax: Axes, groups: Sequence[object], rows: Sequence[Any]) -> None:
 
 
 def _beside(ax: Axes, mine: pd.DataFrame, mark: Mapping[str, Any], missed: bool) -> None:
-    """What a dot cannot say: that its mean is a lower bound, and how many seeds diverged."""
+    """The remarks on a dot: that its mean is a lower bound, and how many seeds diverged."""
     at, numbers = mine["at"].iloc[0], mine["value"].dropna()
     if missed:
         ax.plot(numbers.mean(), at, **{**mark, "marker": ">"})

@@ -1,4 +1,4 @@
-"""What the pictures of `declare` mean: an artifact's histories and cells as a figure."""
+"""Figures from the pictures of `declare`, an artifact's histories and its per-seed values."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
 
 
 def _shown(name: str, named: set[str], picture: Sheet) -> bool:
-    """Does the picture draw a series of that name, where it is run?"""
+    """Tells whether the picture draws a series of that name, if it is run."""
     return name in named or picture.series != "algorithm"
 
 
@@ -124,7 +124,7 @@ def _series(here: Histories, series: str, artifact: Artifact) -> dict[str, bool]
 
 
 def _places(picture: Sheet, artifact: Artifact, histories: Histories) -> list[Place]:
-    """What makes an axes each, in order."""
+    """The combinations with an axes each, in order."""
     panels: dict[tuple[Any, ...], list[str]] = {}
     for panel in artifact.panels(histories.scale):
         for e in panel.experiments:

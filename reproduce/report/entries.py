@@ -1,4 +1,4 @@
-"""What stands in one place of a table, and the sentences above and below it. Plain text, for every output format."""
+"""The entries of a table, and the sentences above and below it. Plain text, for every output format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DASH, MINUS = "\N{EM DASH}", "\N{MINUS SIGN}"
 MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
 PARTIAL, DOUBTED = "†", "‡"
 NOTHING = ("NA", "N/A")
-"""What reported/*.csv have where the paper's cell is empty."""
+"""The text of reported/*.csv where the paper's cell is empty."""
 
 
 OURS, PAPER, GAP, BOTH = "ours", "paper", f"ours {MINUS} paper", "ours = paper"
@@ -33,7 +33,7 @@ TINTS = "Grey, where it can be shown: differences beyond one (light) or two stan
 
 @dataclass(frozen=True)
 class Text:
-    """What one line of a place says. tint: 1 or 2 for a difference beyond so many standard deviations over seeds."""
+    """One line of an entry. tint: 1 or 2 for a difference beyond so many standard deviations over seeds."""
 
     text: str
     bold: bool = False
@@ -59,7 +59,7 @@ def lines(row: Sequence[Entry | None]) -> list[tuple[str, list[Text | None]]]:
 
 @dataclass(frozen=True)
 class Style:
-    """How the numbers of a table are printed: decimals per metric, a mark per reason for a gap."""
+    """The format of a table's numbers: decimals per metric, a mark per reason for a gap."""
 
     decimals: Mapping[str, int]
     marks: Mapping[str, str]
@@ -136,7 +136,7 @@ def better(metric: str) -> int:
 
 
 def best(artifact: Artifact, shown: pd.DataFrame, values: pd.Series[float], seeds: pd.Series[int]) -> pd.Series[bool]:
-    """Which of the `values` of the cells `shown` are the best of those in the same row or column that differ in
+    """Marks the best of the `values` of the cells `shown`, of those in the same row or column that differ in
     `artifact.series` only; one alone is not, nor one of a single seed beside others of several. Ties are all best."""
     layout = dict.fromkeys((*artifact.rows, *artifact.columns, "metric"))
     if artifact.series not in layout or shown.empty:
@@ -167,7 +167,7 @@ def grouped(text: str) -> str:
 
 
 def doubted(artifact: Artifact, frame: pd.DataFrame) -> pd.Series[bool]:
-    """Which cells hold printed numbers that the artifact doubts."""
+    """Marks the cells with published numbers that the artifact doubts."""
     found = frame["metric"] != frame["metric"]
     for doubt in artifact.doubts:
         found |= frame[list(doubt.cells)].isin({k: list(v) for k, v in doubt.cells.items()}).all(axis=1)
@@ -175,13 +175,13 @@ def doubted(artifact: Artifact, frame: pd.DataFrame) -> pd.Series[bool]:
 
 
 def comparable(artifact: Artifact, scale: str) -> bool:
-    """May the numbers be compared with the paper's one by one? At paper scale, and where all scales run the same."""
+    """Tells whether the numbers can be compared with the paper's: at paper scale, and if all scales are equal."""
     here, there = ([(p.name, p.experiments, p.seeds) for p in artifact.panels(s)] for s in (scale, "paper"))
     return here == there
 
 
 def targets(artifact: Artifact, shown: pd.DataFrame) -> list[str]:
-    """What accuracy the numbers are until, by as few of the columns as tell: "Target: 90 % (IID), 80 % (non-IID)"."""
+    """The target accuracy of the numbers, by as few of the columns as tell: "Target: 90 % (IID), 80 % (non-IID)"."""
     name = next((c for c in artifact.labels if c.startswith("target_accuracy") and c in shown), "")
     known = shown[shown[name] != ""] if name else shown[:0]
     for by in (list(by) for n in range(3) for by in combinations([*artifact.rows, *artifact.columns], n)):
@@ -211,7 +211,7 @@ def caption(artifact: Artifact, scale: str, substitutes: Sequence[str], shown: p
 
 
 def commits(histories: Histories) -> str:
-    """Of which commits the results are; "" without any."""
+    """The commits of the results; "" without any."""
     found = list(dict.fromkeys(str(run.training["git"]) for run in histories.runs))
     some = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
     return f"Results: commit{'s' * (len(found) > 1)} {some}." if found else ""

@@ -41,13 +41,13 @@ STRIP = 0.022
 PAD = 0.04
 """Around axes, a legend and a text, in inches."""
 DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
-"""What `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
+"""The text that `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
 RANGES: Mapping[str, tuple[float, float]] = {
     "accuracy": (0, 100), "test_accuracy_percent": (0, 100), "final_accuracy": (0, 100), "last10": (0, 100),
     "accuracy_at_last_round": (0, 100), "explored": (0, 1), "replaced": (0, 1),
     "distance": (0, np.inf), "train_loss": (0, np.inf), "time_to_target_s": (0, np.inf),
 }  # fmt: skip
-"""What the values of these metrics can be; the others have no such ends."""
+"""The ranges of these metrics; the others have none."""
 
 RC: Mapping[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 7.5, "axes.titlesize": 8, "axes.labelsize": 7.5,
@@ -75,7 +75,7 @@ def page() -> float:
 
 
 def fits(least: float = LEAST) -> int:
-    """How many axes that are so wide at least stand beside each other."""
+    """The number of axes of at least this width in a row."""
     return max(1, int(page() / least))
 
 
@@ -216,7 +216,7 @@ def lasting(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lost(mine: pd.DataFrame, kept: pd.DataFrame) -> str:
-    """How many of the seeds of a series are not among those kept; "" for none."""
+    """A remark on the seeds of a series that are left out; "" for none."""
     seeds, left = mine["seed"].nunique(), kept["seed"].nunique()
     return f" ({seeds - left} of {seeds} diverged)" if left < seeds else ""
 
@@ -230,7 +230,7 @@ def reference(
 
 
 def chance(ax: Axes, classes: int) -> None:
-    """What guessing one of the classes scores, where a line ends near it: in the lowest fifth of what is above."""
+    """The accuracy of guessing one of the classes, where a line ends near it: in the lowest fifth of what is above."""
     lines = [np.asarray(line.get_ydata(), dtype=float)[-1:] for line in ax.lines if line.get_gid() is None]
     if classes and any(end < 20 + 80 / classes for line in lines for end in line):
         reference(ax, 100 / classes, "chance", "dashed")

@@ -36,7 +36,7 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class Histories:
-    """What an artifact reads.
+    """The runs that an artifact reads.
 
     frame: rows of all panels, columns = label columns + `COLUMNS`; empty (but with `COLUMNS`) if nothing was trained.
     missing: (panel name, reason) of the panels, or parts of panels, that have no results file.
@@ -93,7 +93,7 @@ def label_columns(frame: pd.DataFrame) -> list[str]:
 
 
 def _name(labels: Mapping[Any, Any], columns: Sequence[str]) -> tuple[str, ...]:
-    """What tells an experiment from the others in a frame with these label columns."""
+    """The key of an experiment in a frame with these label columns."""
     return tuple(canonical(labels.get(c)) for c in columns)
 
 
@@ -151,13 +151,13 @@ def load(
 
 
 def one_split(e: Experiment) -> bool:
-    """Is the data split once for all seeds, so that intervals over them say nothing of other splits?"""
+    """Tells whether all seeds have one data partition, so that intervals over them say nothing of others."""
     partition = getattr(e.problem, "partition", None)
     return (getattr(partition, "data_seed", None), getattr(e.problem, "partition_seed", None)) != (None, None)
 
 
 def _splits(run: Sequence[Experiment]) -> str:
-    """What is said of them; "" where all have a split per seed."""
+    """The remark on them; "" if all have a partition per seed."""
     many = sum(map(one_split, run))
     return f"one split of the data{f' in {many} of {len(run)} settings' * (many < len(run))}" if many else ""
 

@@ -193,7 +193,7 @@ def first_reaching(
 
 
 def diverged(cells: pd.DataFrame, frame: pd.DataFrame, before: float = math.inf) -> NDArray[np.bool_]:
-    """Which of the cells are of runs of `frame` that diverged, and have no row from round `before` on."""
+    """Marks the cells of runs of `frame` that diverged, and have no row from round `before` on."""
     run, lost = [*label_columns(frame), "seed"], frame[frame["status"] == "diverged"]
     if lost.empty:
         return np.zeros(len(cells), dtype=np.bool_)
@@ -313,7 +313,7 @@ def t_interval(values: Sequence[float], level: float = 0.95, step: float = 0.0) 
 
 
 def agree(values: Sequence[float]) -> bool:
-    """Do the seeds show no spread beyond rounding? Then its size is unknown, not zero."""
+    """Tells whether the seeds agree up to rounding; then the size of their spread is unknown, not zero."""
     return max(values) - min(values) <= 1e-12 * max(map(abs, values))
 
 

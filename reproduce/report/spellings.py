@@ -1,4 +1,4 @@
-"""How the names in settings, results and claims are written in print, where `names.pretty` does not find it itself."""
+"""The printed forms of names in settings, results and claims, where `names.pretty` does not find it itself."""
 
 NAMES = {
     "fedavg": "FedAvg", "fedprox": "FedProx", "scaffold": "SCAFFOLD", "fedacg": "FedACG", "moon": "MOON",

@@ -69,7 +69,7 @@ class Table:
 
     @cached_property
     def kinds(self) -> bool:
-        """Do lines say what they are? Not where the paper prints nothing, or nothing but what we have."""
+        """Tells whether lines need names: not if the paper prints nothing, or nothing but what we have."""
         rows = ([self.body.get((i, j)) for j in range(len(self.columns))] for i in range(len(self.rows)))
         return any(kind == entries.PAPER for row in rows for kind, _ in entries.lines(row))
 
@@ -161,7 +161,7 @@ def build(
 
 
 def _without(shown: pd.DataFrame) -> list[str]:
-    """How many of the paper's places have no number here, and why, where its numbers are not printed beside ours."""
+    """The remark on the paper's entries without a number here, and why, if its numbers are not beside ours."""
     theirs = shown[shown["paper_text"].ne("") & ~shown["paper_text"].isin(entries.NOTHING)]
     gaps = theirs.loc[theirs["runs"] == 0, "status"].value_counts()
     said = ((n, str(why).removeprefix("not run: ")) for why, n in gaps.items())
@@ -185,7 +185,7 @@ def column_heading(value: str, name: str, table: Table) -> str:
 
 
 def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: str) -> Reason:
-    """Why a cell was not run, from the labels of the experiments in the panels without results.
+    """The reason why a cell was not run, from the labels of the experiments in the panels without results.
 
     A cell belongs to a panel if each of its settings that is a label there is the label of one of the experiments; not
     necessarily of the same one, because an experiment may serve several cells.

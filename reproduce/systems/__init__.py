@@ -1,4 +1,4 @@
-"""What the clients are like: their speed, their link, their capacity, and who is present.
+"""The clients' speed, uplink, capacity and presence.
 
     System  = work (how much each client does per round), link (whose update is lost), capacity (how large a model fits)
               and pace (the seconds that it takes)

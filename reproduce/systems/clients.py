@@ -1,5 +1,5 @@
-"""What each client can hold of the model, a share of its parameters in (0, 1]; and who is present in a session (all its
-rounds). Sessions and clients count from 0."""
+"""The share of the model's parameters that each client can hold, in (0, 1], and the clients present in a session (all
+its rounds). Sessions and clients count from 0."""
 
 from __future__ import annotations
 

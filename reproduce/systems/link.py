@@ -27,7 +27,7 @@ class Link(ABC):
         """Probability q_m that the update of client m is lost in `round`: float64, shape (clients,), in [0, 1]."""
 
     def arrived(self, seed: int, round: int, clients: int) -> np.ndarray:
-        """Whose update would get through in `round`: bool, shape (clients,).
+        """Marks the clients whose update would arrive in `round`: bool, shape (clients,).
 
         One draw per client and round, whether or not, and however often, the client was sampled: u_m >= q_m.
         """

@@ -205,7 +205,7 @@ class FavanoPolicy(Policy):
 COMPLETION, ARRIVAL, BROADCAST = 0, 1, 2
 
 Concurrency = Literal["n", "N"]
-"""How many clients work at a time: "N" - all; "n" - as many as updates are aggregated. Then every arrival hands the
+"""The number of clients at work: "N" - all; "n" - as many as updates are aggregated. Then every arrival hands the
 current model to a client drawn uniformly from those at rest, the one that just arrived included; the draws, and the
 random permutation whose first clients begin, come from numpy.random.default_rng([seed, 12])."""
 

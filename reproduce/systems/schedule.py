@@ -102,7 +102,7 @@ Floats = NDArray[np.float64]
 SAMPLING_STREAM = 12  # numpy.random.default_rng([seed, SAMPLING_STREAM])
 
 Receive = Literal["consume", "keep"]
-"""Whether a client trains from a received model once, or again as long as there is no newer one."""
+"""The number of times that a client trains from a received model: once, or again as long as there is no newer one."""
 
 REPEATS = 10_000
 """Jobs that a client which never waits does in the time of a download and an upload, at most."""
@@ -219,7 +219,7 @@ class Simulation:
 
 
 class Policy:
-    """When clients train and the server aggregates: an algorithm of DeFedAvg seen by the clock alone."""
+    """The times when clients train and the server aggregates: an algorithm of DeFedAvg seen by the clock alone."""
 
     n: int
 
@@ -242,7 +242,7 @@ def check_repeats(seconds: float, pace: Pace) -> None:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Who trains when: `policy` with `clients` clients of `steps` local steps per job at this pace."""
+    """The order of local trainings: `policy` with `clients` clients of `steps` local steps per job at this pace."""
 
     policy: Policy
     clients: Clients

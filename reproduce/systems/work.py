@@ -1,4 +1,4 @@
-"""How much local work each client does in a round.
+"""The number of local steps of each client in a round.
 
 Amounts are in the record's `unit`: whole numbers >= 1 of "steps" (mini-batches), or "epochs" (passes over the client's
 own data), of which there may be a part. Rounds and clients are counted from 0. The rules with a random draw per round
@@ -174,7 +174,7 @@ DEVICE_RATIOS: dict[str, dict[str, float]] = {
 
 
 def _published(method: str, a: float, b: float, clients: int, mode: Mode, round: int) -> np.ndarray:
-    """What `RandomState.<method>(a, b)` gives every client in a round [clients]."""
+    """Values of `RandomState.<method>(a, b)` for every client in a round [clients]."""
     at = 0 if mode == "fixed" else round
     return _first(method, a, b, clients, 1 << at.bit_length())[:, at]  # a power of two: rounds share few arrays
 

@@ -67,7 +67,7 @@ def merged(check: Check, change: Check) -> dict[str, Any]:
 
 
 def statement(raw: Any) -> Region | tuple[float, ...] | str:
-    """What an `is` says of a number: '>= 10' and [low, high] are regions, {one_of: [...]} the values that it may have;
+    """The region of an `is`: '>= 10' and [low, high] are regions, {one_of: [...]} the values that it may have;
     `unreached` stays a word."""
     if raw == "unreached":
         return str(raw)
@@ -81,7 +81,7 @@ def statement(raw: Any) -> Region | tuple[float, ...] | str:
 
 
 def quantity(check: Check) -> str:
-    """Which of the `judging.QUANTITIES` a part of a check is about: what is asked for `exact` is asked of every seed,
+    """The one of `judging.QUANTITIES` of a part of a check: what is asked for `exact` is asked of every seed,
     what is true or false of a run is a share of the seeds; all else is a mean, unless the claim says median."""
     if check.get("exact"):
         return "every seed"
@@ -266,7 +266,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _ours(keys: Sequence[str], of_claim: Check, check: Check) -> bool:
-    """Has the check a number that is not the statement's: one of `keys`, or one that `at` a scale changes?"""
+    """Tells whether the check has a number that is not the statement's: of `keys`, or changed `at` a scale."""
     own = [(k, part[k]) for part in parts(of_claim) for k in NUMBERS if k in part and k not in keys]
     return any((k, part[k]) not in own for part in parts(check) for k in NUMBERS if part.get(k))
 
@@ -299,7 +299,7 @@ def _check(check: Check, metrics: Mapping[str, Metric]) -> None:
 
 
 def _ranks(check: Check, form: str) -> bool:
-    """Does the check ask which of two numbers is better?"""
+    """Tells whether the check asks which of two numbers is better."""
     operands = [check[transform][key] for transform, to in TRANSFORMS if transform in check for key in ("of", to)]
     best = any(isinstance(o, Mapping) and {"best_of", "worst_of"} & set(o) for o in operands)
     return form in ("better", "order", "transfer") or best

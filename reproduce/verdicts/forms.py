@@ -39,12 +39,12 @@ Operand = list[tuple[str, "pd.DataFrame"]]
 
 
 MOST_SEEDS = Region(0.5, strict=True)
-"""Where a share must lie: a statement that is true or false of a run is to be true of most."""
+"""The region of a share: a statement that is true or false of a run is to be true of most."""
 
 
 @dataclass
 class Evidence:
-    """What a check compares: one observation per unit (a setting or a pair of them) and seed, and where it must lie.
+    """The observations of a check: one per unit (a setting or a pair of them) and seed, and where it must lie.
 
     rows: columns unit, seed, low, high. what: the name of the numbers for people. log: they are logarithms of ratios.
     missing: what the check names and the cells do not have. unit: of the numbers; units: of a setting, where the check
@@ -175,7 +175,7 @@ class _Asked:
         return Evidence(rows, Region(-INF, high), "ratio" if log else "spread", log)
 
     def transfer(self) -> Evidence:
-        """What it costs to use the setting that is best under one value of `over` under the other, whichever way costs
+        """The loss from using the setting that is best under one value of `over` under the other, whichever way costs
         more; per value of the columns `per` and seed."""
         import pandas as pd
 

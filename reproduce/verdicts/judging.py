@@ -20,7 +20,7 @@ from reproduce.report.metrics import agree, t_interval
 INF = math.inf
 LEVEL = 0.95
 QUANTITIES = ("mean", "median", "share", "every seed", "point")
-"""What a number over seeds is: their mean (t-interval), their median (order statistics, of any distribution), the share
+"""The quantities over seeds: their mean (t-interval), their median (order statistics, of any distribution), the share
 of which a statement is true (Clopper and Pearson), each by itself, or the one number that all of them have."""
 
 
@@ -64,18 +64,18 @@ class Region:
         return min(ends), self.slack(middle) if bounded and low < middle < high else max(ends)
 
     def contains(self, low: float, high: float) -> bool:
-        """Does every value from `low` to `high` fulfil the claim?"""
+        """Tells whether every value from `low` to `high` satisfies the claim."""
         return self.holds(low) and self.holds(high)
 
     def excludes(self, low: float, high: float) -> bool:
-        """Does none of them?"""
+        """Tells whether none of them does."""
         best = self.slack_range(low, high)[1]
         return best <= EPS if self.strict else best < -EPS
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the seeds say about one setting.
+    """The outcome of the seeds for one setting.
 
     `says` is `for`, `against` or `inconclusive`. `value` is the mean (or median) over seeds of the number
     itself, `low` and `high` its interval (None: unknown, too few seeds). `n` counts seeds; 0 means that the
@@ -135,7 +135,7 @@ class Unit:
 
     @property
     def slack(self) -> float:
-        """How far its value is inside the region; negative outside, NaN if nothing is known of it."""
+        """The distance of its value into the region; negative outside, NaN if nothing is known of it."""
         return math.nan if math.isnan(self.judged.value) else self.region.slack(self.judged.value)
 
     @property
@@ -154,7 +154,7 @@ class Unit:
         return [*errors, 1 - self.level][first]
 
     def at(self, level: float) -> Judgement:
-        """What its observations say, by the interval of that level."""
+        """The outcome of its observations, by the interval of that level."""
         seeds, region = self.seeds, self.region
         if not seeds:
             raise ValueError("a judgement needs at least one seed")
@@ -242,7 +242,7 @@ class Part:
 
 
 def decide(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tuple[bool, bool]:
-    """Is a part of a claim decided for, and against?
+    """Tells whether a part of a claim is decided for, and against it.
 
     One setting that decides for all must do so at the family-wise level (Holm), because one of many falls out by
     chance. One counterexample to `all`, or one example of `any`, needs no other settings; else what is missing may turn
@@ -267,7 +267,7 @@ def counts(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tup
 
 
 def shown(part: Part, errors: Sequence[float], asked: Sequence[int] = ()) -> int:
-    """How many settings are shown to be on a side, by their errors: by Holm's step-down procedure, and of the numbers
+    """The number of settings shown to be on a side, by their errors: by Holm's step-down procedure, and of the numbers
     `asked` for by the partial conjunction of Benjamini and Heller (2008) with Bonferroni's bound: each by itself for
     all of them, as `all` asks; Holm's first step for one, as `any` does."""
     sure = sum(error < 0.5 for u, error in zip(part.units, errors, strict=True) if not u.random)

@@ -178,7 +178,7 @@ def compare(
 
 
 def resolution(frame: pd.DataFrame, unit: str = "") -> float:
-    """What the numbers are multiples of: the smallest difference between two different ones; 0 if it is not known. What
+    """The step of the numbers: the smallest difference between two different ones; 0 if it is not known. What
     is counted is whole."""
     numbers = np.unique(frame[ENDS].to_numpy())
     numbers = numbers[np.isfinite(numbers)]
@@ -211,7 +211,7 @@ def refuse_duplicates(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def matches(column: pd.Series, condition: Any) -> pd.Series:
-    """Which values fulfil a condition of a `for`: a value, a list, {min, max} or {not}."""
+    """Marks the values that satisfy a condition of a `for`: a value, a list, {min, max} or {not}."""
     import pandas as pd
 
     if not isinstance(condition, Mapping):

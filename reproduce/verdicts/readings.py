@@ -36,12 +36,12 @@ UNITS = {
 }  # fmt: skip
 """The metrics that are results, and their units."""
 DECLARED = "as declared"
-"""What stands in the column `reading` of the numbers of a table as the paper says it."""
+"""The text in the column `reading` of the numbers of a table as the paper says it."""
 POINTS, SHARE = 1.0, 0.1
 """A number agrees within one point of percent, or within a tenth of what is printed."""
 RESULTS = Path("results/paper/cells")
 KEYS = ["table", "setting", "series", "metric"]
-"""What tells the printed numbers of a paper apart."""
+"""The columns that identify a published number of a paper."""
 Rows = pd.DataFrame
 Where = Mapping[str, Any]
 

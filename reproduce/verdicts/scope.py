@@ -1,4 +1,4 @@
-"""What a claim speaks of: the settings that its check asks for, those that the cells lack, what the runs rest on."""
+"""The scope of a claim: the settings of its check, those without per-seed values, the ground of its runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CHECK = "check"
-"""What stands in the place of a ground where a statement is true or false by construction, whatever is trained:
+"""The text instead of a ground if a statement is true or false by construction, whatever is trained:
 configuration, counting, copies, our own model of time. It is no claim, but a check of this package."""
 GROUNDS = (
     "closed form or simulation",
@@ -24,7 +24,7 @@ GROUNDS = (
     "substitute data",
     "the paper's data",
 )
-"""What the verdict on a claim can rest on, the least first. Substitute: other data, another network or fewer steps than
+"""The grounds of a verdict, the weakest first. Substitute: other data, another network or fewer steps than
 the paper's. The last two are what training shows."""
 _, QUADRATICS, SUBSTITUTE, GENUINE = GROUNDS
 EMPIRICAL = SUBSTITUTE, GENUINE
@@ -89,7 +89,7 @@ def read(check: Check, artifacts: Iterable[Artifact], scale: str) -> list[tuple[
 
 
 def ground(panel: Panel, problem: Any) -> str:
-    """What a run of a panel rests on, one of the last three of `GROUNDS`."""
+    """The ground of a run of a panel, one of the last three of `GROUNDS`."""
     if isinstance(problem, Quadratic):
         return QUADRATICS
     return GENUINE if problem.requires and not panel.substitute else SUBSTITUTE

@@ -53,7 +53,7 @@ WINDOWS = "windows.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict(Outcome):
-    """What the runs of one scale say about one claim.
+    """The verdict of one scale's runs on one claim.
 
     rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK` for what is no claim. ours: it requires a
     number that is not the statement's. unasked: it is not asked at this scale, for the reason given.
@@ -91,7 +91,7 @@ class Verdict(Outcome):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """What settings and algorithms are called in the artifact."""
+        """The names of settings and algorithms in the artifact."""
         found = _artifacts().get(self.artifact)
         return found.names if found else {}
 
@@ -119,12 +119,12 @@ def checks(verdicts: Iterable[Verdict]) -> list[Verdict]:
 
 
 def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
-    """How many claims have which verdict, in every place that says so; what is not asked counts as not run."""
+    """The number of claims by verdict, in every place that shows it; claims out of scope count as not run."""
     return Counter(v.verdict for v in claims(verdicts))
 
 
 def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("results")) -> list[str]:
-    """What the scoreboard says, coverage first; only what rests on training is counted, on substitutes separately."""
+    """The sentences of the scoreboard, coverage first; only claims that rest on training are counted."""
     told, run = counts(verdicts), sum(c.made(scale, results) for c in papers.coverage())
     lines = [
         f"{papers.total()} of the papers' tables and figures are part of this package; "

@@ -185,8 +185,8 @@ def _part(
 
 
 def _size(check: Check, found: Evidence, units: Sequence[Unit]) -> tuple[str, float]:
-    """What the numbers of a part are, and their mean over the settings; none where alike is what is claimed, or where
-    they have several units."""
+    """The kind of a part's numbers, and their mean over the settings; none if the claim is about equality, or if they
+    have several units."""
     mixed = "metric" in found.rows and found.rows["metric"].nunique() > 1
     if mixed or found.what == "share" or form_of(check) in ("equal", "spread", "transfer"):
         return "", math.nan

@@ -53,7 +53,7 @@ def ours(v: Verdict) -> str:
 
 
 def required(m: Measured) -> str:
-    """What the claim requires of the number: "at least 2 points"."""
+    """The requirement of the claim on the number: "at least 2 points"."""
     low, high = m.region
     least, most = (amount(end, m.unit, m.what) for end in (low, high))
     if low == high:
