@@ -22,11 +22,17 @@ def print_json(value: Any) -> None:
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> None:
     """Print `rows` under `header`, the columns named in `right` flush right. Nothing is cut: where the terminal, or 80
-    columns, are too narrow, the last column takes several lines."""
-    *widths, last = (max(map(len, column)) for column in zip(header, *rows, strict=True))
-    widths.append(min(last, max(20, shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths))))
+    columns, are too narrow, the widest columns of several words take several lines."""
+    columns = [*zip(header, *rows, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    words = [max(map(len, " ".join(column).split())) for column in columns]
+    room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
+    while sum(widths) > room and (
+        loose := [i for i, name in enumerate(header) if widths[i] > words[i] and name not in right]
+    ):
+        widths[max(loose, key=widths.__getitem__)] -= 1
     for row in (header, *rows):
-        cells = [*([cell] for cell in row[:-1]), textwrap.wrap(row[-1], widths[-1])]
+        cells = [textwrap.wrap(c, w, break_on_hyphens=False) for c, w in zip(row, widths, strict=True)]
         for line in zip_longest(*cells, fillvalue=""):
             aligned = (c.rjust(w) if h in right else c.ljust(w) for c, w, h in zip(line, widths, header, strict=True))
             print("  ".join(aligned).rstrip())

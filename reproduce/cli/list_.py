@@ -20,8 +20,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce.papers import has_numbers, total
     from reproduce.runs import plan, results
+    from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
+    check_place()
     found = []
     for a in plan.select(args.target):
         panels = a.panels(scale)

@@ -1,14 +1,15 @@
-"""Show the cost of a scale's tables and figures, the state of their results, and what cannot run here.
+"""Show the cost of a scale's tables and figures, and what cannot run here.
 
-A line is a table or figure, or with `--jobs` a job, under the name that `train` takes. Tables and figures may share
-jobs. Shared jobs count with each, and once in the total.
+A line is a paper; of one paper, a table or figure; of one of these, or with `--jobs`, a job, under the name that
+`train` takes and with the state of its results. Tables and figures may share jobs. Shared jobs count with each, and
+once in the total.
 
 Times are estimates for one core of this machine. They are those of similar committed runs, times the speed of a small
 computation there over its speed here; the last line has that factor. For runs that may end at a target, the estimate
 is where similar runs ended (about), with the bound beside it. Without similar runs the time is a bound (≤). A job whose
-data set is not in the data folder is left out of the workflow, and `state` says what it needs. Results are current, or
-stale (and perhaps re-checked), or have too few seeds, or end at their target, or are of another declaration and
-unused.
+data set is not in the data folder is left out of the workflow, and the last column names what is missing. Results are
+current, or stale (and perhaps re-checked), or have too few seeds, or end at their target, or are of another
+declaration and unused.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -47,17 +48,16 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print_json([describe(j) for j in jobs])
         return
-    if args.jobs:
-        _print_jobs(jobs)
+    if args.jobs or "/" in (args.target or ""):
+        _print_jobs(jobs, named=not args.target)
     else:
-        _print_artifacts(jobs, wanted)
-    able = [j for j in jobs if not plan.missing(j) and not results.standing(j).holds]
-    lacking = sum(bool(plan.missing(j)) and not results.standing(j).holds for j in jobs)
+        _print_groups(jobs, args.target)
+    able = [j for j in jobs if trains(j)]
     each = [costs.due(j) for j in able]
     seconds, flops = [c.seconds for c in each], sum(c.flops for c in each)
     print()
     declared = f"{counted(len(jobs), 'job')}, {counted(sum(j.runs for j in jobs), 'run')}"
-    print(fill(f"{declared}; jobs without their data: {lacking}; stored: {results.tally(results.of(jobs))}"))
+    print(fill(f"{declared}; stored: {results.tally(results.of(jobs))}"))
     most, gpu = "at most " * any(map(costs.at_most, able)), settings().device == "cuda"
     total = f"{most}{short(flops)}FLOP, {costs.said(each)} {costs.on()}{'' if gpu else busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
@@ -65,33 +65,38 @@ def run(args: argparse.Namespace) -> None:
     print(fill(f"times: {'guessed, no GPU was measured (docs/gpu.md)' if gpu else here}"))
 
 
-def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
-    from reproduce.papers import artifacts
+def trains(job: Job) -> bool:
+    """Is there something to train of a job, and can it be trained here?"""
+    from reproduce.runs import plan, results
+
+    return not plan.missing(job) and not results.standing(job).holds
+
+
+def _print_groups(jobs: Sequence[Job], paper: str | None) -> None:
+    """A line for each of the papers, or for each artifact of one."""
+    from reproduce.papers import PAPERS, artifacts
     from reproduce.runs import costs, plan, results
 
+    groups = {a.id: [j for j in jobs if a.id in j.artifacts] for a in artifacts(paper)} if paper else {}
     rows = []
-    for name in (a.id for a in artifacts() if a.id in wanted):
-        mine = [j for j in jobs if name in j.artifacts]
-        due = [j for j in mine if not plan.missing(j) and not results.standing(j).holds]
-        each = [costs.due(j) for j in due]
-        needs = [costs.said(each), short(sum(c.flops for c in each))] if due else ["", ""]
-        states = Counter(map(state, mine)).most_common()
-        said = " | ".join(f"{count}: {text}" for text, count in states) or "nothing to train"
-        rows.append([name, str(len(mine)), str(len(due)), *needs, said])
-    header = ["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"]
+    for name, mine in (groups or {p: [j for j in jobs if j.paper == p] for p in PAPERS}).items():
+        each = [costs.due(j) for j in mine if trains(j)]
+        lacking = Counter(n for j in mine if not results.standing(j).holds for n in plan.lacking(j))
+        missing = ", ".join(f"{name} ({count})" for name, count in lacking.items())
+        seconds, flops = sum(c.seconds for c in each), short(sum(c.flops for c in each))
+        bound = "≤ " * any(c.loose for c in each)
+        time = [f"{bound}{duration(seconds)}", flops] if each else ["", ""]
+        rows.append([name, str(len(mine)), str(len(each)), *time, missing])
+    header = ["ARTIFACT" if paper else "PAPER", "JOBS", "DUE", "TIME", "FLOPS", "DATA SETS MISSING (OF JOBS)"]
     print_table(header, rows, header[1:-1])
 
 
-def _print_jobs(jobs: Sequence[Job]) -> None:
+def _print_jobs(jobs: Sequence[Job], named: bool) -> None:
+    """A line for each job; named: with its paper."""
     from reproduce.runs import costs
 
-    header = ["PAPER", "JOB", "EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME", "STATE"]
-    rows = []
-    for j in jobs:
-        cost = costs.cost(j)
-        counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
-        rows.append([j.paper, j.name, *counts, costs.said([cost]), state(j)])
-    print_table(header, rows, header[2:-1])
+    rows = [[*[j.paper] * named, j.name, str(j.runs), costs.said([costs.cost(j)]), state(j)] for j in jobs]
+    print_table([*["PAPER"] * named, "JOB", "RUNS", "TIME", "STATE"], rows, ("RUNS", "TIME"))
 
 
 def busy(seconds: Sequence[float]) -> str:

@@ -163,8 +163,7 @@ def _list(benchmarks: list[Benchmark]) -> None:
 
 
 def _shown(match: Match, args: argparse.Namespace) -> None:
-    from reproduce.play import scores, shown, summary
-    from reproduce.play.across import EDGE
+    from reproduce.play import shown, summary
 
     frame = match.frame()
     found = summary(frame)
@@ -172,16 +171,11 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         print_json([{k: None if v != v else v for k, v in row.items()} for row in found.to_dict("records")])
     else:
         one = len(match.benchmarks) == 1
-        states = (r[-1].partition(": ")[0].replace(scores.AT_EDGE, f" {EDGE}") for r in shown.rows(found))
-        rows = [[*r[one:-1], state] for r, state in zip(shown.rows(found), states, strict=True)]
-        failed = [f"{e.spec.text} on {e.benchmark.name} failed: {e.failed}" for e in match.entries if e.failed]
-        header, notes = shown.header(found)[one:], failed + shown.notes(match)
-        if any(EDGE in r[-1] for r in rows):
-            notes.append(f"{EDGE} The best rate is at the edge of its grid: `--grid` tries others.")
+        header, rows = shown.header(found)[one:], [r[one:] for r in shown.rows(found)]
         if {r[-1] for r in rows} == {"ok"}:  # which says nothing
             header, rows = header[:-1], [r[:-1] for r in rows]
         print_table(header, rows, right=shown.RIGHT)
-        print("", *map(fill, notes), sep="\n")
+        print("", *map(fill, shown.notes(match)), sep="\n")
     if args.output:
         written = shown.write(match, frame, args.output)
         if ".png" not in written:

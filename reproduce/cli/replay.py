@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import cli
+from reproduce.text import counted, duration
 
 if TYPE_CHECKING:
     from reproduce.runs.plan import Job
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace) -> None:
     every = plan.jobs(args.scale)
     found = [j for j in every if wanted.intersection(j.artifacts) and results.standing(j).exists]
     todo, failed, lines = [j for j in found if pending(j, args.again)], [], []
+    if todo and not args.target:
+        raise UserError(f"name a paper or an artifact to replay; there are {costs(todo, args.scale)}")
     with tqdm(todo, unit="job", disable=not todo or None) as bar:
         for job in bar:
             bar.set_postfix_str(f"{job.paper}/{job.name}")
@@ -69,6 +72,17 @@ def run(args: argparse.Namespace) -> None:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
     if failed:
         raise UserError("; ".join(failed))
+
+
+def costs(jobs: Sequence[Job], scale: str) -> str:
+    """How many jobs each paper has, and how long their last replays took."""
+    from reproduce.runs import results
+
+    took, papers = results.replay_lines(scale), Counter(job.paper for job in jobs)
+    seconds = Counter[str]()
+    for job in jobs:
+        seconds[job.paper] += float(took.get(f"{job.paper}/{job.name}", {}).get("seconds", 0))
+    return ", ".join(f"{counted(n, 'job')} of {p} ({duration(seconds[p])} last time)" for p, n in papers.items())
 
 
 def pending(job: Job, again: bool = False) -> bool:

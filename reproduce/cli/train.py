@@ -10,9 +10,14 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reproduce import cli
 from reproduce.settings import configure
+from reproduce.text import duration
+
+if TYPE_CHECKING:
+    from reproduce.runs.plan import Job
 
 NAME = "train"
 
@@ -38,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
         if output:
             raise UserError(f"-o {output} is one file: name one job")
         training.prepare(jobs)
-        in_turn([job.name for job in jobs], lambda i: training.train(jobs[i]))
+        in_turn(jobs, training.train)
         return
     (job,) = jobs
     if output and output.name and not output.is_dir() and output.suffix != ".parquet":
@@ -50,23 +55,27 @@ def run(args: argparse.Namespace) -> None:
         print(replay.beside(job, output))
 
 
-def in_turn(names: Sequence[str], train: Callable[[int], None]) -> None:
+def in_turn(jobs: Sequence[Job], train: Callable[[Job], None]) -> None:
     """Train each in a process of its own, forked from this one, which is prepared: starting anew takes longer than a
-    short job. Times, memory and a crash are those of one job.
+    short job. Times, memory and a crash are those of one job. Says how long all take that are left.
 
     Raises Stopped if a job was asked to stop, and UserError when all have ended, if some have failed.
     """
     from reproduce.engine.host import SIGNALS
     from reproduce.errors import Stopped, UserError
+    from reproduce.runs import costs
 
+    ahead = [costs.due(job).seconds for job in jobs]
     gc.freeze()
     failed = []
-    for i, name in enumerate(names):
+    for i, job in enumerate(jobs):
+        left = f"job {i + 1} of {len(jobs)}: {job.name}; about {duration(sum(ahead[i:]))} left for all"
+        print(left, file=sys.stderr)
         sys.stdout.flush()
         child = os.fork()
         if not child:  # the process of that job, which fails as if it had been called with it alone
             os.setpgid(0, 0)  # what is sent to this process comes to it once
-            train(i)
+            train(job)
             sys.stdout.flush()
             os._exit(0)  # taking apart what it shares with this process would copy it
         before = {number: signal.signal(number, partial(_pass_on, child)) for number in SIGNALS}
@@ -74,10 +83,10 @@ def in_turn(names: Sequence[str], train: Callable[[int], None]) -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
         if status - 128 in SIGNALS:
-            raise Stopped(f"{len(names) - i - 1} more jobs wait: the same command goes on with them", status - 128)
-        failed += [name] if status else []
+            raise Stopped(f"{len(jobs) - i - 1} more jobs wait: the same command goes on with them", status - 128)
+        failed += [job.name] if status else []
     if failed:
-        raise UserError(f"{len(failed)} of {len(names)} jobs were not trained, see above: {', '.join(failed)}")
+        raise UserError(f"{len(failed)} of {len(jobs)} jobs were not trained, see above: {', '.join(failed)}")
 
 
 def _pass_on(child: int, number: int, frame: object) -> None:

@@ -151,6 +151,6 @@ def entry(v: Verdict) -> list[str]:
     texts = [f'"{v.statement}"']
     if v.measured:
         texts.append(f"{wording.deciding(v.measured, v.names)}; required: {wording.demanded(v.measured, v.ours)}")
-    texts.append(wording.named(v.reason, v.names))
+    texts.append(wording.reason(v))
     texts += ["; ".join(wording.beside_print(v)), wording.named(v.note, v.names)]
     return lines + [fill(text, "    ") for text in texts if text]

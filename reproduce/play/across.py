@@ -122,7 +122,7 @@ def _entry(matrix: Matrix, cell: Cell) -> str:
 
 
 def heat(found: pd.DataFrame) -> Figure:
-    """A box for each pair: the difference to the benchmark's reference and the rank; the reference itself has its mean.
+    """A box for each pair: the difference to the benchmark's reference and the rank; the reference's mean is above.
 
     Coloured by the difference where its interval excludes zero. Pairs that do not fit have the number of the reason.
     """
@@ -159,8 +159,7 @@ def _boxed(matrix: Matrix, cell: Cell) -> str:
         return matrix.number(cell)
     text = cell["state"]
     if text == "ok":
-        reference = cell["algorithm"] == matrix.references[cell["benchmark"]]
-        text = _short(*((cell["mean"], cell["metric"]) if reference else (cell["difference"], cell["metric"], "+")))
+        text = _short(cell["difference"], cell["metric"], "+")
     return f"{text} ({cell['place']:.0f}{EDGE * cell['edge']})"
 
 
@@ -195,7 +194,12 @@ def printed(algorithm: str) -> str:
 
 def _frame(ax: Axes, matrix: Matrix) -> None:
     """Names around the boxes, and below them what the numbers in brackets mean."""
-    heads = ["\n".join(textwrap.wrap(b, 11)) + f"\n({printed(matrix.references[b])})" for b in matrix.benchmarks]
+    heads = []
+    for b in matrix.benchmarks:
+        cell = matrix.cells[matrix.references[b], b]
+        heads.append(
+            "\n".join([*textwrap.wrap(b, 11), printed(cell["algorithm"]), _short(cell["mean"], cell["metric"])])
+        )
     ax.set_xticks(range(len(heads) + 1), [*heads, "mean rank\n(benchmarks)"], fontsize=6.5)
     ax.set_yticks(range(len(matrix.algorithms)), map(printed, matrix.algorithms))
     ax.xaxis.tick_top()
@@ -203,7 +207,7 @@ def _frame(ax: Axes, matrix: Matrix) -> None:
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     said = (
-        "In the boxes: minus the reference, which is named above; its own mean; the rank in brackets, † if the best "
+        "In the boxes: minus the reference, which is named above with its mean; the rank in brackets, † if the best "
         "rate is the first or the last of its grid. Coloured: the interval of the difference excludes zero. Brackets "
         "alone: does not fit, for the reason with that number in the table. Ranked last: diverged or failed."
     )

@@ -11,7 +11,7 @@ import pandas as pd
 from reproduce import files
 from reproduce.play import across
 from reproduce.play.match import TUNING_SEEDS, Match
-from reproduce.play.scores import BY_CLIENT, number, span, summary
+from reproduce.play.scores import AT_EDGE, BY_CLIENT, number, span, summary
 from reproduce.report import around, figures
 from reproduce.report.entries import scale_line
 from reproduce.report.formats import block, md
@@ -42,7 +42,8 @@ def rows(found: pd.DataFrame) -> list[list[str]]:
         rate = "" if math.isnan(one["lr"]) else f"{one['lr']:.3g}"
         clients = [number(one[name]) for name in apart]
         named = [one["benchmark"], one["algorithm"], rate]
-        lines.append([*named, mean, interval, *difference, *clients, rank, one["status"]])
+        state = one["status"].partition(": ")[0].replace(AT_EDGE, f" {across.EDGE}")
+        lines.append([*named, mean, interval, *difference, *clients, rank, state])
     return lines
 
 
@@ -70,14 +71,15 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
 
 
 def notes(match: Match) -> list[str]:
-    """A description of how the numbers were made."""
+    """The failures, and how the numbers were made."""
     metrics = dict.fromkeys(
         f"{metric}{f' ({unit})' * bool(unit)}" for metric, unit in (b.metric for b in match.benchmarks)
     )
     measured = " or ".join(metrics).capitalize()
     references = " or ".join(dict.fromkeys(b.reference for b in match.benchmarks))
     spread = "95 % t-intervals over seeds" if len(match.seeds) > 1 else "One seed has no interval"
-    found = [
+    found = [f"{e.spec.text} on {e.benchmark.name} failed: {e.failed}" for e in match.entries if e.failed]
+    found += [
         f"{named_seeds(match.seeds).capitalize()}. {measured}: mean of a run's last evaluations (a tenth; of sessions, "
         f"one turn of all groups); where models of several sizes are evaluated, their mean. {spread}. Differences are "
         f"to {references}, paired by seed.",
@@ -94,6 +96,8 @@ def notes(match: Match) -> list[str]:
             f"{', '.join(map(str, TUNING_SEEDS))}, by the same number."
         )
         found += across.judged(across.Matrix(summary(match.frame())))
+    if any(e.edge for e in match.entries):
+        found.append(f"{across.EDGE} The best rate is at the edge of its grid: `--grid` tries others.")
     refused = sum(bool(e.refused) for e in match.entries)
     if refused:
         found.append(f"Left out: {counted(refused, 'pair')} that cannot be.")

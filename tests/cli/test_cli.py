@@ -83,12 +83,12 @@ def test_plan_for_programs_and_for_people(project: Path) -> None:
     assert "over the budget of 2 h a job" in reproduce(project, "plan", "fedacs/fig11", REPRODUCE_BUDGET="2").stdout
     text = reproduce(project, "plan", "fedacs").stdout
     lines = [line.split() for line in text.splitlines()]
-    assert lines[0] == ["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"]
-    assert lines[1] == ["fedacs/fig2", "4", "4", "4", "min", "4G", "4:", "ready"]
+    assert lines[0][:5] == ["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS"]
+    assert lines[1] == ["fedacs/fig2", "4", "4", "4", "min", "4G"]
     assert lines[2][0] == "fedacs/fig10"
-    assert " ".join(lines[2][-6:]) == "2: ready | 2: needs svhn"
+    assert lines[2][-2:] == ["svhn", "(2)"]
     assert "own--fed-acs" not in text
-    assert "8 jobs, 24 runs; jobs without their data: 2; stored: 0 runs" in text
+    assert "8 jobs, 24 runs; stored: 0 runs" in text
     assert "estimate for the 6 to train: 6GFLOP, 1 d 16 h on one core" in text
     assert "own--fed-acs" in reproduce(project, "plan", "fedacs", "--jobs").stdout
 

@@ -132,19 +132,19 @@ def test_the_command_confirms_records_skips_and_names(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
-    assert main(["replay", "--scale", "smoke"]) == 0
+    assert main(["replay", "--scale", "smoke", "fedagrac"]) == 0
     assert "replayed 0; 0 runs" in capsys.readouterr().out
     assert main(["train", "--scale", "smoke", "fedagrac", "fig1"]) == 0
     job = plan.job("smoke", "fedagrac", "fig1")
     runs = job.runs
     assert results.standing(job).state == "current"
-    assert main(["replay", "--scale", "smoke"]) == 0
+    assert main(["replay", "--scale", "smoke", "fedagrac"]) == 0
     assert f"replayed 0; {runs} runs: {runs} current" in capsys.readouterr().out
-    assert main(["replay", "--scale", "smoke", "--again"]) == 0
+    assert main(["replay", "--scale", "smoke", "--again", "fedagrac"]) == 0
     assert f"replayed 1, all agree; {runs} runs: {runs} current" in capsys.readouterr().out
     before = Path(job.output).read_bytes()
     edit(job.output, factor=1 + 1e-8)
-    assert main(["replay", "--scale", "smoke", "--again"]) == 2
+    assert main(["replay", "--scale", "smoke", "--again", "fedagrac"]) == 2
     shown = capsys.readouterr()
     assert f"replayed 1, 0 agree; {runs} runs: {runs} current" in shown.out
     assert "error: today's code gives other numbers for fedagrac/fig1: train again" in shown.err
@@ -159,12 +159,12 @@ def test_the_command_confirms_records_skips_and_names(
     assert (line["agrees"], line["deviation"], line["tolerance"]) == ("yes", "0", "1e-09")
     assert int(line["rounds"]) == job.experiments[0].clock.rounds < 100, "all of them"
     assert line["processor"]
-    assert main(["replay", "--scale", "smoke"]) == 0
+    assert main(["replay", "--scale", "smoke", "fedagrac"]) == 0
     assert f"replayed 0; {runs} runs: {runs} confirmed" in capsys.readouterr().out
 
     edit(job.output, factor=1 + 1e-8, date="later")
     assert results.standing(job).state == "older", "the record is of another result"
-    assert main(["replay", "--scale", "smoke"]) == 2
+    assert main(["replay", "--scale", "smoke", "fedagrac"]) == 2
     shown = capsys.readouterr()
     assert "error: today's code gives other numbers for fedagrac/fig1: train again" in shown.err
     assert f"{runs} runs: {runs} differs" in shown.out
@@ -206,12 +206,12 @@ def test_sessions_are_followed_until_their_clients_are_back(
     clock = job.experiments[0].clock
     assert isinstance(clock, Sessions)
     edit(job.output, code="0" * 16)
-    assert main(["replay", "--scale", "smoke"]) == 0
+    assert main(["replay", "--scale", "smoke", "fedagrac"]) == 0
     back = clock.returns * clock.rounds
     assert clock.returns == {"unseen-gaussian-n10": 3, "two-shard-gaussian-n10": 4}[name]
     assert int(results.replay_lines("smoke")[f"dynamic_init/{job.name}"]["rounds"]) == back + 2
     edit(job.output, factor=1.5, after=back, date="later")
-    assert main(["replay", "--scale", "smoke"]) == 2
+    assert main(["replay", "--scale", "smoke", "fedagrac"]) == 2
     assert results.standing(job).state == "differs"
 
 
