@@ -87,8 +87,8 @@ def _on_page(found: re.Match[str], up: str) -> str:
 
 
 def moved(file: Path, folder: Path) -> str:
-    """The text of a file below its title, with its links as they are from another folder."""
-    _, _, text = (ROOT / file).read_text(encoding="utf-8").partition("\n")
+    """The text of a file below its title and badges, with its links as they are from another folder."""
+    _, _, text = re.sub(r"(?m)^\[!\[.*badge.*\n", "", (ROOT / file).read_text(encoding="utf-8")).partition("\n")
     return LINK.sub(lambda match: os.path.relpath(file.parent / match[0], folder), text)
 
 
@@ -177,11 +177,12 @@ def _listed(values: Iterable[str]) -> str:
 def gallery(scale: str, folder: Path) -> str:
     """The figures of a scale, small. An artifact's leads to its place on the report page, another one is just shown."""
     from reproduce import papers
-    from reproduce.pages.page import label, small
+    from reproduce.pages.page import label, small, unrun
     from reproduce.pages.short import about
 
     made = {f"{a.paper}_{a.name}": a for a in papers.artifacts()}
-    files = {f.stem: f for f in Path("figures", scale).glob("*.png")}
+    empty = {stem for stem, a in made.items() if unrun(a, scale)}
+    files = {f.stem: f for f in Path("figures", scale).glob("*.png") if f.stem not in empty}
     (folder / "gallery").mkdir(parents=True, exist_ok=True)
     found = []
     for stem in [*sorted(files.keys() - made.keys()), *(stem for stem in made if stem in files)]:
@@ -216,6 +217,8 @@ def pages(app: Any, exception: Exception | None) -> None:
     from sphinx.errors import ExtensionError
 
     from reproduce.pages.page import page
+    from reproduce.pages.sheet import sheet
+    from reproduce.papers import PAPERS
     from reproduce.verdicts.scoreboard import scoreboard
 
     site = Path(app.outdir)
@@ -228,6 +231,8 @@ def pages(app: Any, exception: Exception | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         text = PLACES.sub(lambda match: f"../../{there(match[1], site)}", text)
         target.write_text(text, encoding="utf-8")
+        for paper in PAPERS if scale != "smoke" else ():
+            target.with_name(f"{paper}.html").write_text(sheet(paper, scale, board), encoding="utf-8")
     if scales and (found := dead(site)):
         raise ExtensionError(f"{len(found)} links of the site lead nowhere: {'; '.join(found[:20])}")
 

@@ -12,7 +12,7 @@ from reproduce.errors import UserError
 
 NAME = "render"
 WIDTHS = (2.5, 10.0)
-"""Inches between which a figure can be laid out."""
+"""Inches between which a figure or table can be laid out."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     cli.scale(parser)
     parser.add_argument(
         "--width", type=float, metavar="INCHES", default=0.0,
-        help="lay figures out for another width, beside the usual one of 7 inches (IEEE's page): 3.25 is a column of "
+        help="lay figures and LaTeX out for another width, beside the usual one (IEEE's page): 3.25 is a column of "
         "ICML, 3.5 of IEEE, 5.5 the page of NeurIPS and ICLR, 6.75 that of ICML",
     )  # fmt: skip
 
@@ -31,10 +31,8 @@ def run(args: argparse.Namespace) -> None:
 
     scale = plan.check_scale(args.scale)
     names = list(dict.fromkeys(a.id for target in args.target for a in plan.select(target)))
-    tables = [name for name in names if plan.artifact(name).kind == "table"]
-    if args.width and (tables or not WIDTHS[0] <= args.width <= WIDTHS[1]):
-        why = f"{tables[0]} is a table, without a width" if tables else f"use {WIDTHS[0]:g} to {WIDTHS[1]:g} inches"
-        raise UserError(f"--width {args.width:g}: {why}")
+    if args.width and not WIDTHS[0] <= args.width <= WIDTHS[1]:
+        raise UserError(f"--width {args.width:g}: use {WIDTHS[0]:g} to {WIDTHS[1]:g} inches")
     check_place()
     failed = []
     for name in names:

@@ -1,7 +1,7 @@
 """What stands around the panels of a figure, and what is said of it.
 
-In the figure: lines of text above, one legend below, titles that fit, labels of the outer axes; `figures.lay_out` finds
-them room. Beside it: a short caption, and a note with all the rest.
+In the figure: a line above (not in the PDF, which a caption stands beside), one legend below, titles that fit, labels
+of the outer axes; `figures.lay_out` finds them room. Beside it: a short caption, and a note with all the rest.
 """
 
 from __future__ import annotations
@@ -25,20 +25,27 @@ from reproduce.text import counted
 
 
 def absent(fig: Figure, reasons: Sequence[tuple[str, str]]) -> None:
-    """A line of text for those that were not run: (title, reason) each. That there are no results is no reason."""
+    """A remark on those that were not run: (title, reason) each. That there are no results is no reason."""
     if reasons:
         together: dict[str, list[str]] = {}
         for title, why in reasons:
             together.setdefault("" if why.startswith("no results yet") else f", {why}", []).append(title)
-        say(fig, " ".join(f"Not run{why}: {'; '.join(titles)}." for why, titles in together.items()))
+        remark(fig, " ".join(f"Not run{why}: {'; '.join(titles)}." for why, titles in together.items()))
 
 
-def say(fig: Figure, text: str, first: bool = False) -> None:
-    """A line of text above the panels, behind those that stand there, or before them."""
-    there = list(filter(None, [fig.get_suptitle()]))
-    look: dict[str, Any] = {"x": 0.01, "ha": "left", "fontsize": TEXT, "color": DARK, "wrap": True}
-    # What is said of files may have a dollar sign.
-    fig.suptitle("\n".join([text, *there] if first else [*there, text]), **look, parse_math=False)
+def say(fig: Figure, text: str) -> None:
+    """The line of text above the panels."""
+    look: dict[str, Any] = {"x": 0.01, "ha": "left", "fontsize": TEXT, "color": DARK, "wrap": True, "gid": "above"}
+    fig.suptitle(text, **look, parse_math=False)  # what is said of files may have a dollar sign
+
+
+def remark(fig: Figure, text: str) -> None:
+    """What the note beside the figure says of it; nothing of it is drawn."""
+    fig.text(0, 0, text, visible=False, gid="remark")
+
+
+def remarks(fig: Figure) -> list[str]:
+    return [text.get_text() for text in fig.texts if text.get_gid() == "remark"]
 
 
 def legend(fig: Figure) -> None:
@@ -147,9 +154,9 @@ def note(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     panels = diverged(fig)
     without = f"Means without the seeds that diverged: {'; '.join(panels)}." if any(panels) else ""
     printed = artifact.name.startswith("fig") and not (isinstance(artifact.draw, Sheet) and artifact.draw.printed)
-    none = "The paper prints no numbers for this figure." if printed else ""
+    none = "The paper publishes a picture without numbers, so its curves could not be read." if printed else ""
     settings = entries.settings(histories.substitutes)
-    _, *lines = fig.get_suptitle().split("\n")  # below the headline
+    lines = remarks(fig)
     return [s for s in (*settings, *artifact.notes, without, *lines, none, commits(histories)) if s]
 
 

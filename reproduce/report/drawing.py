@@ -31,12 +31,12 @@ def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figur
         assert artifact.draw is not None
         fig = function(artifact.paper, artifact.draw)(histories, cells)
         around.titles(fig, {})
-    around.say(fig, around.headline(artifact, histories, fig), first=True)
+    around.say(fig, around.headline(artifact, histories, fig))
     return fig
 
 
 def nothing(artifact: Artifact, reason: str) -> Figure:
-    """The picture of an artifact without any results: a line that says so."""
+    """The picture of an artifact without any results, with nothing in it; its note says so."""
     fig, axes = figures.sheet(width=ALONE, height=0.15)
     axes[0, 0].set_visible(False)
     around.absent(fig, [(artifact.title, reason)])
@@ -55,7 +55,7 @@ class Place:
 
 
 def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
-    """One axes, or block of axes, per combination of the labels that has results; a line of text names the others. The
+    """One axes, or block of axes, per combination of the labels that has results; a remark names the others. The
     figure's label says how many were run, if not all."""
     places = _places(picture, artifact, histories)
     drawn = [place for place in places if len(place.here.frame)]

@@ -24,8 +24,10 @@ NOTHING = ("NA", "N/A")
 """The text of reported/*.csv where the paper's cell is empty."""
 
 
-OURS, PAPER, GAP, BOTH = "ours", "paper", f"ours {MINUS} paper", "ours = paper"
+OURS, PAPER, GAP, BOTH = "ours", "paper", f"ours\N{NO-BREAK SPACE}{MINUS}\N{NO-BREAK SPACE}paper", "ours = paper"
 """The lines of a row. `BOTH` where all that the paper prints there is what we have, which is then printed once."""
+ELSEWHERE = "paper, its scale"
+"""The line of the paper's numbers beside ours of another scale."""
 EQUAL = "All that the paper prints here is equal to ours."
 BOLD = "Bold: the best mean of those compared"
 TINTS = "Grey, where it can be shown: differences beyond one (light) or two standard deviations over seeds."

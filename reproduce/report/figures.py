@@ -35,6 +35,8 @@ Spread: TypeAlias = Literal["band", "bars", "end", "seeds"] | None
 FULL = 7.0
 LEAST = 1.4
 """The width below which axes do not stand beside each other."""
+COLUMN = 6.4
+"""The height of all axes in a column, at most, unless they become too low."""
 MANY, FEW = 3, 4
 STRIP = 0.022
 """Of the width of axes, that an interval at the end of a line takes beside them, where x has no values."""
@@ -95,7 +97,10 @@ def sheet(
     """
     lines = -(-columns // fits(least))
     across = -(-columns // lines)
-    fig = _figure(width, rows * lines * (height or min(2.3, max(1.5, 0.8 * width / across))))
+    tall = height or min(2.3, max(1.5, 0.8 * width / across))
+    if page() < FULL:  # rows that were beside each other stand below each other
+        tall = min(tall, max(1.2, COLUMN / (rows * lines)))
+    fig = _figure(width, rows * lines * tall)
     more: dict[str, Any] = {"sharex": sharex, "sharey": sharey, "squeeze": False}
     axes = fig.subplots(rows * lines, across, **more).reshape(rows, lines * across)
     for ax in axes[:, columns:].flat:
@@ -285,16 +290,22 @@ def named(ax: Axes, places: Mapping[str, tuple[float, str]]) -> None:
 
 
 def save(fig: Figure, path: Path) -> list[Path]:
-    """Write `path`.pdf (TrueType fonts embedded) and `path`.png (200 dpi), without dates, so that equal figures give
-    equal files; returns both paths. `path` has no ending."""
-    written = []
+    """Write `path`.pdf (TrueType fonts embedded), without the line above, and `path`.png (200 dpi), without dates, so
+    that equal figures give equal files; returns both paths. `path` has no ending."""
     with style():
         lay_out(fig)
-        for kind, empty in (("pdf", ("CreationDate", "Creator", "Producer")), ("png", ("Software",))):
-            about: dict[str, None] = dict.fromkeys(empty)
-            save = partial(fig.savefig, format=kind, metadata=about)
-            written.append(files.write(path.with_name(f"{path.name}.{kind}"), save))
-    return written
+        png = _written(fig, path, "png", ("Software",))
+        size = fig.get_size_inches()
+        for text in (text for text in fig.texts if text.get_gid() == "above"):
+            size[1] = round(text.get_window_extent().y0 / fig.dpi, 3)
+            text.set_visible(False)
+        pdf = _written(fig, path, "pdf", ("CreationDate", "Creator", "Producer"), bbox_inches=Bbox([[0, 0], size]))
+    return [pdf, png]
+
+
+def _written(fig: Figure, path: Path, kind: str, without: Iterable[str], **more: Any) -> Path:
+    save = partial(fig.savefig, format=kind, metadata=dict.fromkeys(without), **more)
+    return files.write(path.with_name(f"{path.name}.{kind}"), save)
 
 
 def lay_out(fig: Figure) -> None:
@@ -302,7 +313,7 @@ def lay_out(fig: Figure) -> None:
     else find them again. They are rounded, since their last digits follow from addresses in memory."""
     FigureCanvasAgg(fig)
     fig.set_dpi(RC["savefig.dpi"])
-    around = [*fig.legends, *fig.texts]
+    around = [*fig.legends, *(text for text in fig.texts if text.get_visible())]
     more = sum(part.get_window_extent().height / fig.dpi + 2 * PAD for part in around)
     fig.set_figheight(fig.get_figheight() + more)
     engine = fig.get_layout_engine()

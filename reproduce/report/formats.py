@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from html import escape
 
 from reproduce.report.entries import Text
-from reproduce.report.tables import Table, column_heading, label
+from reproduce.report.tables import Table, label
 from reproduce.text import markdown as grid
 
 SYMBOLS = {
@@ -20,43 +22,55 @@ def csv(table: Table) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A GitHub table, with lines of ours, of the paper, and of the difference; its signs and notes."""
+    """A GitHub table, with lines of ours, of the paper, and of the difference; its signs and notes. One with headings
+    of several levels is in HTML, in which they span their columns."""
     out = [f"## {md(table.artifact.title)}", "", block(" ".join(table.caption)), ""]
-    stubs = [*map(md, table.stubs)]
-    top, *below = _heads(table)
-    body = [[*[""] * len(stubs), *(f"**{md(text)}**" if text else "" for text in line)] for line in below]
+    levels, stubs = len(table.heads) > 1, table.stubs
+    escaped, body = _escaped if levels else md, []
     for i, row in enumerate(table.rows):
-        labels = [md(label(x, table.artifact.names)) for x in row]
+        labels = [escaped(label(x, table.artifact.names)) for x in row]
         for kind, texts in table.lines(i):
-            body.append([*labels, *[kind] * table.kinds, *map(_text, texts)])
+            body.append([*labels, *[kind] * table.kinds, *(_text(text, levels) for text in texts)])
             labels = [""] * len(labels)
-    out += [grid([*stubs, *map(md, top)], body, ":" * len(stubs) + "-" * len(top)), ""]
+    if levels:
+        out += [*_html(table, body), ""]
+    else:
+        heads = [text for text, _ in table.heads[0]]
+        out += [grid([*map(md, [*stubs, *heads])], body, ":" * len(stubs) + "-" * len(heads)), ""]
     if table.signs:
         out += [grid(("sign", "meaning"), [map(md, line) for line in table.signs], ":" * 2), ""]
     out += [f"- {block(note)}" for note in table.notes]
     return "\n".join(out).rstrip("\n") + "\n"
 
 
-def _text(text: Text | None) -> str:
+def _text(text: Text | None, html: bool) -> str:
     """A place; what GitHub cannot show is left to the page, which reads the comment."""
     if text is None:
         return ""
-    said = md(text.text)
-    return (f"**{said}**" if text.bold else said) + (f"<!--tint {text.tint}-->" if text.tint else "")
+    said, bold = (_escaped(text.text), "<b>{}</b>") if html else (md(text.text), "**{}**")
+    return (bold.format(said) if text.bold else said) + (f"<!--tint {text.tint}-->" if text.tint else "")
 
 
-def _heads(table: Table) -> list[list[str]]:
-    """The headings of the columns, level by level; one that stands over several columns is over the first of them."""
-    levels: list[list[str]] = []
-    for level, name in enumerate(table.artifact.columns):
-        last = level == len(table.artifact.columns) - 1
-        line, before = [], None
-        for labels in table.columns:
-            text = column_heading(labels[level], name, table)
-            line.append(text if last or labels[: level + 1] != before else "")
-            before = labels[: level + 1]
-        levels.append(line)
-    return levels
+def _escaped(text: str) -> str:
+    return escape(plain(line(text)), quote=False)
+
+
+def _html(table: Table, body: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table in HTML, as the pages make them of Markdown."""
+    stubs, last = table.stubs, table.heads[-1]
+    yield from ("<table>", "<thead>")
+    for level in table.heads:
+        names = (_escaped(name) if level == last else "" for name in stubs)
+        yield from ("<tr>", *(f"<th>{name}</th>" for name in names))
+        for text, count in level:
+            span = f' colspan="{count}"' * (count > 1)
+            yield f"<th{span}>{_escaped(text)}</th>"
+        yield "</tr>"
+    yield from ("</thead>", "<tbody>")
+    for cells in body:
+        sides = ["", ' align="right"']
+        yield from ("<tr>", *(f"<td{sides[j >= len(stubs)]}>{cell}</td>" for j, cell in enumerate(cells)), "</tr>")
+    yield from ("</tbody>", "</table>")
 
 
 _ATOM = r"(?:\\[|,]|\\(?:nabla|sum|leq|geq|beta|kappa|xi)(?![A-Za-z])|[A-Za-z0-9])"

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from reproduce.report.entries import DASH, Text
 from reproduce.report.formats import FORMULA, line, plain
-from reproduce.report.tables import Table, column_heading, label
+from reproduce.report.tables import Table, label
 
+COLUMN = 3.4
+"""Inches of the narrowest of `FLOATS`."""
 NARROW = 17
 """Headings of columns are broken at this many characters."""
 BETWEEN = r"\addlinespace[2pt]"
@@ -40,33 +42,52 @@ def tex(text: str) -> str:
     return re.sub(rf"{FORMULA}|.", lambda found: TEX.get(found[0], found[0]), text)
 
 
-def latex(table: Table) -> str:
-    """The table with its caption and signs; a comment if there is nothing in it."""
+def latex(table: Table, width: float = 0.0) -> str:
+    """The table with its caption and signs; a comment if there is nothing in it. width: of a column of text in inches,
+    which the table is set in, its columns in as many parts as that needs."""
     first = f"% {table.artifact.id}, {table.scale} scale; needs booktabs, graphicx and rotating"
     if not table.body:
         return f"{first}\n% no numbers\n"
-    rows = [_lines(table, i) for i in range(len(table.rows))]
-    wide = _width(table, [line for row in rows for line in row])
-    name, _, most = next(f for f in FLOATS if wide <= f[1])
-    each = most // max(map(len, rows))
-    parts = [rows[i : i + each] for i in range(0, len(rows), each)]
+    name, fits, most = FLOATS[0] if width else next(f for f in FLOATS if _width(table) <= f[1])
+    pieces, parts = _pieces(table, int(fits * width / COLUMN)) if width else [table], []
+    for piece in pieces:
+        rows = [_lines(piece, i) for i in range(len(piece.rows))]
+        each = most // max(map(len, rows))
+        parts += [(piece, rows[i : i + each]) for i in range(0, len(rows), each)]
     below = [*table.caption[1:], *(f"{sign}: {meaning}" for sign, meaning in table.signs)]
     made = [first]
-    for number, part in enumerate(parts, 1):
+    for number, (piece, part) in enumerate(parts, 1):
         again = "" if number == 1 else r"\addtocounter{table}{-1}"
         caption = tex(table.artifact.title.rstrip(".") + ("" if again else f". {table.caption[0].rstrip('.')}"))
         of = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
-        labelled = rf"\label{{tab:{re.sub('[/_]', '-', table.artifact.id)}}}" if number == 1 else ""
+        labelled = rf"\label{{tab:{re.sub('[/_]', '-', table.artifact.id)}-{table.scale}}}" if number == 1 else ""
         made += [
             rf"\begin{{{name}}}[tp]",
             r"\footnotesize\centering\setlength{\tabcolsep}{3pt}\setlength{\belowcaptionskip}{5pt}",
             rf"{again}\caption{{{caption}{of}.}}{labelled}",
             r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-            *_tabular(table, part),
+            *_tabular(piece, part),
             *[rf"}}\par\smallskip\raggedright {' '.join(map(tex, below))}" if number == len(parts) else "}"],
             rf"\end{{{name}}}",
         ]
     return "\n".join([*made, *(f"% {line(note)}" for note in table.notes)]) + "\n"
+
+
+def _pieces(table: Table, fits: int) -> Iterator[Table]:
+    """The table in pieces of neighbouring columns that are so many characters wide, or of one column."""
+    first = 0
+    for end in range(1, len(table.columns) + 1):
+        here = _columns(table, first, end)
+        if end == len(table.columns):
+            yield here
+        elif _width(_columns(table, first, end + 1)) > fits:
+            yield here
+            first = end
+
+
+def _columns(table: Table, first: int, end: int) -> Table:
+    body = {(i, j - first): entry for (i, j), entry in table.body.items() if first <= j < end}
+    return replace(table, columns=table.columns[first:end], body=body)
 
 
 def _lines(table: Table, i: int) -> list[list[Text]]:
@@ -89,11 +110,10 @@ def _tabular(table: Table, rows: Sequence[Sequence[Sequence[Text]]]) -> list[str
         body += [between + _row([*[""] * same, *map(_set, labelled[same:])]), *(_row(map(_set, line)) for line in more)]
         before = labelled
     heads = []
-    for level, name in enumerate(table.artifact.columns[:-1]):
+    for level in table.heads[:-1]:
         at, cells, rules = stubs + 1, [""] * stubs, ""
-        for labels, group in groupby(labels[: level + 1] for labels in table.columns):
-            count = len(list(group))
-            cells.append(rf"\multicolumn{{{count}}}{{c}}{{{_heading(column_heading(labels[-1], name, table))}}}")
+        for text, count in level:
+            cells.append(rf"\multicolumn{{{count}}}{{c}}{{{_heading(text)}}}")
             rules += rf"\cmidrule(lr){{{at}-{(at := at + count) - 1}}}"
         heads += [_row(cells), rules]
     heads.append(_row(map(_heading, _names(table))))
@@ -119,12 +139,12 @@ def _set(text: Text) -> str:
 
 def _names(table: Table) -> list[str]:
     """The lowest headings of all columns."""
-    return [*table.stubs, *(column_heading(at[-1], table.artifact.columns[-1], table) for at in table.columns)]
+    return [*table.stubs, *(text for text, _ in table.heads[-1])]
 
 
-def _width(table: Table, lines: Sequence[Sequence[Text]]) -> int:
+def _width(table: Table) -> int:
     """Characters beside each other, the space between columns included."""
-    columns = zip(_names(table), *lines, strict=True)
+    columns = zip(_names(table), *(line for i in range(len(table.rows)) for line in _lines(table, i)), strict=True)
     parts = ([*textwrap.wrap(name, NARROW), *(plain(text.text) for text in texts)] for name, *texts in columns)
     return sum(2 + max(map(len, texts), default=0) for texts in parts)
 

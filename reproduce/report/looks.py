@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
@@ -30,8 +31,8 @@ DASHES: Mapping[str, Any] = {
 }  # fmt: skip
 TEXT, SMALL = 6.5, 6.0
 """The size of small letters, and of the smallest, in points."""
-LIGHTEST = 0.62
-"""The end of the map (0 to 1) for what is in order."""
+DARKEST, LIGHTEST = 0.05, 0.66
+"""The ends of the map (0 to 1) for what is in order."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")
 
 
@@ -109,8 +110,8 @@ def _spare(choices: Sequence[str], taken: Sequence[str]) -> str:
 def ramp(count: int) -> list[str]:
     """`count` colours in order, dark to light, that are in order in greyscale and for colour-blind eyes, too, and can
     be seen on white: the last has a contrast of 3."""
-    places = [0.3] if count == 1 else [LIGHTEST * i / (count - 1) for i in range(count)]
-    return [to_hex(colormaps["cividis"](place)) for place in places]
+    places = [0.3] if count == 1 else np.linspace(DARKEST, LIGHTEST, count)
+    return [to_hex(colormaps["inferno"](float(place))) for place in places]
 
 
 def ordered(series: Sequence[object]) -> dict[str, Look]:

@@ -18,7 +18,7 @@ from reproduce.report.metrics import rounds_of
 from reproduce.report.names import canonical, pretty
 from reproduce.report.tables import reported
 
-KEY = "printed in the paper"
+KEY, HITS = "printed in the paper", "our first hits, of raw curves"
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,10 @@ def draw(
             ax.plot(mark.x, [mark.y, mark.y], **{**_open(styles[mark.series], mark), **filled})
     for mark in found:
         ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series], mark), gid="printed")
-    if found:
-        ax.plot([], [], label=KEY, **_open(looks.Look(looks.DARK, "solid", "o"), found[0]))
+    for marks, label in ((own, HITS), (found, KEY)):
+        if marks:
+            filled = {"markerfacecolor": looks.DARK} if label == HITS else {}
+            ax.plot([], [], label=label, **{**_open(looks.Look(looks.DARK, "solid", "o"), marks[0]), **filled})
     return {mark.series: mark for mark in found}
 
 

@@ -64,14 +64,14 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
         if artifact.kind == "figure":
             written = _figure(artifact, histories, cells, place, width)
         else:
-            written = _table(artifact, histories, cells, place)
+            written = _table(artifact, histories, cells, place, width)
     if width:
         return written
     file = root / "results" / histories.scale / "cells" / f"{stem}.csv"  # last: of what can be drawn
     return [files.write_text(file, cells_csv(artifact, cells)), *written]
 
 
-def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path) -> list[Path]:
+def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, width: float) -> list[Path]:
     panels, scale = artifact.panels(histories.scale), histories.scale
     reason = tables.reasons(panels, histories.missing, scale)
     paper = tables.reported(artifact.paper, artifact.name)
@@ -81,8 +81,9 @@ def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: 
     markdown = formats.markdown(table)
     said = entries.commits(histories)
     markdown += f"\n{said}\n" * bool(said)
-    tex_, ours_tex = (f"% {said}\n" * bool(said) + latex(each) for each in (table, ours))
-    texts = {".md": markdown, ".csv": formats.csv(table), ".tex": tex_, ".ours.tex": ours_tex}
+    tex_, ours_tex = (f"% {said}\n" * bool(said) + latex(each, width) for each in (table, ours))
+    texts = {} if width else {".md": markdown, ".csv": formats.csv(table)}
+    texts |= {".tex": tex_, ".ours.tex": ours_tex}
     return [files.write_text(stem.with_name(stem.name + ending), text) for ending, text in texts.items()]
 
 

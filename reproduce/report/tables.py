@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,23 @@ class Table:
     def lines(self, row: int) -> list[tuple[str, list[Text | None]]]:
         """The lines of a row: what each is ("" where all of the table are alike), and what stands in each place."""
         found = entries.lines([self.body.get((row, j)) for j in range(len(self.columns))])
-        return found if self.kinds else [("", texts) for _, texts in found]
+        elsewhere = not entries.comparable(self.artifact, self.scale)
+        names = {entries.PAPER: entries.ELSEWHERE, entries.BOTH: entries.OURS} if elsewhere else {}
+        return [(names.get(kind, kind) if self.kinds else "", texts) for kind, texts in found]
 
     @property
     def stubs(self) -> list[str]:
         """The headings before those of the columns."""
         return [*(heading(n, self.artifact.names) for n in self.artifact.rows), *[""] * self.kinds]
+
+    @property
+    def heads(self) -> list[list[tuple[str, int]]]:
+        """The headings of the columns, level by level, each with the number of columns that it stands over."""
+        levels = []
+        for level, name in enumerate(self.artifact.columns, 1):
+            groups = [[*group] for _, group in groupby(self.columns, key=lambda labels: labels[:level])]
+            levels.append([(column_heading(group[0][level - 1], name, self), len(group)) for group in groups])
+        return levels
 
     @property
     def caption(self) -> tuple[str, ...]:
@@ -128,7 +140,8 @@ def build(
     notes = differing if beside else []
     if not beside:
         notes = [] if ours else _without(shown)
-        shown = shown[shown["runs"] > 0].assign(**ABSENT, doubted=False, difference=np.nan)
+        shown = shown[shown["runs"] > 0].assign(difference=np.nan)
+        shown = shown.assign(**ABSENT, doubted=False) if ours else shown
         mine = (set(_labels(names, shown)) for names in (artifact.rows, artifact.columns))
         rows, columns = ([at for at in there if at in here] for there, here in zip((rows, columns), mine, strict=True))
     ranked = shown["mean"].where(~shown["censored"]), shown["paper"].where(~shown["paper_censored"] & ~shown["doubted"])
@@ -143,7 +156,8 @@ def build(
         left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
         notes += [f"{heading(metric, artifact.names)}: in the paper, not measured here." for metric in left_out]
         tinted = any(text.tint for entry in body.values() for text in entry.values())
-        notes += [entries.TINTS] * tinted + [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
+        notes += [entries.TINTS] * tinted
+    notes += [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts if not ours]
     if not places:
         notes = [f"{entries.DASH} not run: {reason({})}.", *notes]
     words = ("text", "paper_text") if frame["text"].astype(bool).any() else ()

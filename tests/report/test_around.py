@@ -33,17 +33,18 @@ def text(scale: str, panels: Any) -> str:
 def test_numbers_that_are_not_comparable_are_not_compared() -> None:
     reduced = text("reduced", panels_of)
     assert "not comparable with the paper number by number" in reduced
-    for word in ("75", "4.0", "ours −"):
+    assert "|  | paper, its scale | 75 |" in reduced
+    for word in ("4.0", "ours\xa0−"):
         assert word not in reduced
     whole = text("paper", panels_of)
-    assert "| ours − paper | −4" in whole
+    assert "| ours\xa0−\xa0paper | −4" in whole
 
 
 @pytest.mark.parametrize("panels", [no_panels, lambda scale: panels_of("paper")])
 def test_what_is_the_same_at_all_scales_is_comparable(panels: Any) -> None:
     same = text("reduced", panels)
     assert "Reduced scale; the same as at paper scale." in same
-    assert "| ours − paper | −4" in same
+    assert "| ours\xa0−\xa0paper | −4" in same
     assert "not comparable" not in same
 
 
@@ -70,14 +71,14 @@ def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
     fig, axes = figures.sheet(1, 2)
     axes[0, 1].set_title("(b)")
     around.absent(fig, [("(b)", "no results")])
-    around.say(fig, around.headline(made, run, fig), first=True)
+    around.say(fig, around.headline(made, run, fig))
     assert around.caption(made, run, fig)[0] == (
         "Reduced scale: fewer steps; not comparable with the paper number by number."
     )
-    assert fig.get_suptitle() == "Reduced scale: fewer steps; 2 seeds\nNot run, no results: (b)."
+    assert fig.get_suptitle() == "Reduced scale: fewer steps; 2 seeds"
     assert around.note(made, run, fig) == [
         "Substitutes and settings: fewer steps: K 25, 60 rounds.",
         "A remark.",
         "Not run, no results: (b).",
-        "The paper prints no numbers for this figure.",
+        "The paper publishes a picture without numbers, so its curves could not be read.",
     ]

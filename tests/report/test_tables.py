@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from table_cells import TABLE3, artifact, panel, printed, said, table, whole
 
+from reproduce.pages.html import to_html
 from reproduce.report import entries, formats, names, tables
 from reproduce.report.latex import latex
 
@@ -30,7 +31,11 @@ class TestCells:
         assert (row["paper"], row["paper_std"], row["status"]) == (92.5, 0.16, "run")
         assert row["difference"] == pytest.approx(-0.5)
         text = formats.markdown(got)
-        lines = ["| a | ours | 92.00 ± 1.00 |", "|  | paper | 92.50 ± 0.16 |", "|  | ours − paper | −0.50 |"]
+        lines = [
+            "| a | ours | 92.00 ± 1.00 |",
+            "|  | paper | 92.50 ± 0.16 |",
+            "|  | ours\xa0−\xa0paper | −0.50 |",
+        ]
         assert "\n".join(lines) in text
 
     def test_words_that_look_like_numbers_are_not_compared_as_numbers(self) -> None:
@@ -52,7 +57,7 @@ class TestCells:
         paper = said("algorithm,metric,value,std\na,rounds_to_target,110,\nb,rounds_to_target,150,\n")
         got = table(artifact(cells), cells, paper.assign(paper_censored=[False, True]))
         text = formats.markdown(got)
-        lines = "| a | ours | 112 ± 1 |\n|  | paper | 110 |\n|  | ours − paper | +2<!--tint 2--> |\n"
+        lines = "| a | ours | 112 ± 1 |\n|  | paper | 110 |\n|  | ours\xa0−\xa0paper | +2<!--tint 2--> |\n"
         assert lines + "| b | ours | >200 |\n|  | paper | >150 |\n| c | ours | 7 |" in text, "one seed is not bold"
         assert not re.search(r"^- [->+] ", text, re.M)  # a note must not become a quotation or a list in a list
         row = got.frame.set_index("algorithm").loc["b"]
@@ -126,9 +131,11 @@ class TestPaper:
         assert got.frame["difference"].abs().max() < 1e-9
         assert np.allclose(got.frame["std"], 0.5)
         text = formats.markdown(got)
-        assert sum(len(re.findall(r"\b0\.00 \|", line)) for line in text.splitlines() if "ours − paper" in line) == 384
-        assert "| FedAvg | ours | **90.97 ± 0.50** |" in text
-        assert "|  |  |  | paper | **90.97 ± 0.16** |" in text
+        assert len(re.findall(r'<td align="right">0\.00</td>', text)) == 384
+        assert '<td>ours</td>\n<td align="right"><b>90.97 ± 0.50</b></td>' in text
+        assert '<td>paper</td>\n<td align="right"><b>90.97 ± 0.16</b></td>' in text
+        assert '<th></th>\n<th colspan="4">First</th>\n<th colspan="4">Second</th>\n</tr>' in text
+        assert to_html(text).count('scope="colgroup" colspan="4"') == 2
 
     def test_rows_and_columns_in_the_papers_order(self) -> None:
         shuffled = printed("dynamic_init", "table3").sample(frac=1, random_state=0)
@@ -154,7 +161,7 @@ class TestPaper:
         gaps = ("not part of the smoke scale", "no results yet on Fashion-MNIST", "no results yet on SVHN")
         for mark, gap, count in zip("ᵃᵇᶜ", gaps, (64, 32, 128), strict=True):
             assert f"| \N{EM DASH}{mark} | not run: {gap} |" in text.replace(". |", " |")
-            assert text.count(f"\N{EM DASH}{mark} |") == count + 1
+            assert text.count(f"\N{EM DASH}{mark}<") == count
         assert len(got.signs) == 3
 
     def test_metrics_as_columns(self) -> None:
@@ -165,8 +172,9 @@ class TestPaper:
         got = self.build("table1", pd.concat([cells, more]), "fedacs", **layout)
         assert [c[1] for c in got.columns] == ["rounds_to_target", "computation_time_to_target_s"] * 3
         text = formats.markdown(got)
-        assert "| FedACS | ours | **68 ± 0** | **3,548.6 ± 0.0** |" in text
-        assert "| FedAU | ours | n/a |" in text
+        first = '<td align="right"><b>68 ± 0</b></td>\n<td align="right"><b>3,548.6 ± 0.0</b></td>'
+        assert f"<td>FedACS</td>\n<td>ours</td>\n{first}" in text
+        assert '<td>FedAU</td>\n<td>ours</td>\n<td align="right">n/a</td>' in text
         assert "Rounds to target ratio printed: in the paper, not measured here." in text
         assert "ours_only" in formats.csv(got)
 
@@ -182,8 +190,8 @@ def test_labels_stand_in_the_papers_order() -> None:
     assert tables._labels(["R"], down) == [("150",), ("140",), ("130",), ("120",), ("110",)]
 
 
-def test_printed_numbers_that_cannot_be_compared_are_not_beside_ours() -> None:
-    """Stand-in data: the CSV has the paper's numbers, the table counts those without one of ours."""
+def test_printed_numbers_that_cannot_be_compared_are_said_to_be_of_another_scale() -> None:
+    """Stand-in data: no difference, never equal; the table counts the paper's numbers without one of ours."""
     there = {scale: (panel("p", dataset="d"),) for scale in ("reduced", "paper")}
     cells = pd.DataFrame(
         {"dataset": "d", "algorithm": ["a", "b"], "metric": "accuracy", "seed": 0, "value": [1.5, 2.5]}
@@ -192,8 +200,9 @@ def test_printed_numbers_that_cannot_be_compared_are_not_beside_ours() -> None:
     made = artifact(cells, rows=("dataset", "algorithm"), panels=there.__getitem__)
     got = table(made, cells, paper, scale="reduced")
     text = formats.markdown(got)
-    assert [line for line in text.splitlines() if "| d | " in line] == ["| d | a | 1.50 |", "| d | b | **2.50** |"]
-    assert "5.25" not in text
+    lines = ["| d | a | ours | 1.50 |", "|  |  | paper, its scale | 5.25 |", "| d | b | ours | **2.50** |"]
+    assert "\n".join(lines) in text
+    assert got.frame["difference"].isna().all()
     assert "far" not in text
     assert "Of the paper's 2 numbers 1 have none of ours: not part of this scale." in got.notes
     assert not [line for line in got.caption if "paper's each" in line]
@@ -270,7 +279,7 @@ def test_the_papers_numbers_have_lines_everywhere_or_nowhere() -> None:
     assert "| a | 0.1 |\n| b | 0.20 |\n| c | 0.30 |" in equal
     other = formats.markdown(table(artifact(cells), cells.assign(value=[0.1, 0.3, 0.3]), paper))
     assert "| a | ours = paper | 0.1 |" in other
-    assert "| b | ours | 0.30 |\n|  | paper | 0.20 |\n|  | ours − paper | +0.10 |" in other
+    assert "| b | ours | 0.30 |\n|  | paper | 0.20 |\n|  | ours\xa0−\xa0paper | +0.10 |" in other
     assert "| c | ours | 0.30 |" in other
     assert "equal" not in other
 
@@ -285,17 +294,18 @@ def test_thousands() -> None:
     lines = (
         "| 10,000 | ours | 11,500.0 ± 707.1 |",
         "|  | paper | −9,876.5 |",
-        "|  | ours − paper | +21,376.5<!--tint 2--> |",
+        "|  | ours\xa0−\xa0paper | +21,376.5<!--tint 2--> |",
     )
     assert "\n".join(lines) in text
 
 
 def test_headings_of_two_levels() -> None:
     text = formats.markdown(whole("fedacs", "table1")).splitlines()
-    head = next(i for i, line in enumerate(text) if line.startswith("| Algorithm"))
-    assert re.findall(r"[\w-]+", text[head]) == ["Algorithm", "MNIST", "CIFAR-10", "CINIC-10"]
-    assert text[head + 2].count("**Rounds**") == 3
-    assert {line.count("|") for line in text[head : head + 9]} == {15}, "a column says whose number it is"
+    head = text[: text.index("</thead>")]
+    spans = [line for line in head if "colspan" in line]
+    assert spans == [f'<th colspan="4">{name}</th>' for name in ("MNIST", "CIFAR-10", "CINIC-10")]
+    assert head.count("<th>Rounds</th>") == 3
+    assert head.count("<tr>") == 2
 
 
 def test_csv_has_a_row_per_cell_with_ten_digits() -> None:

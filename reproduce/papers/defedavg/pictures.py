@@ -142,7 +142,7 @@ def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     said = "; ".join(
         f"{pretty(b, texts)}: {', '.join(pretty(n, texts) for n in same)}" for b, same in alike.items() if same
     )
-    around.say(ax.figure, f"{ax.get_title()}, not told apart from {said}.")  # type: ignore[arg-type]
+    around.remark(ax.figure, f"{ax.get_title()}, not told apart from {said}.")  # type: ignore[arg-type]
 
 
 def _family(name: str) -> tuple[str, int, str]:

@@ -24,7 +24,7 @@ GROUPS = {
     "fedacs": "FedACS", "fedavg": "FedAvg, OS", "ca_fedavg": "CA-FedAvg, FedVARP, FedAU", "fednova": "FedNova",
 }  # fmt: skip
 """One algorithm of each group that shares its limit on quadratics, and the group."""
-DISTANCE = r"distance to the optimum $\|X_r - X^*\|$"
+DISTANCE = r"distance $\|X_r - X^*\|$"
 CALIBRATED = {False: "common rate 0.002", True: "calibrated rates"}
 
 
@@ -205,7 +205,7 @@ def _ends(ax: Axes, histories: Histories) -> None:
 
 def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Sensitivity: a line of dots per choice that is told apart from the default, an axes per data set that has some;
-    a line of text names the others. Where none has any, the defaults alone."""
+    a remark names the others. Where none has any, the defaults alone."""
     asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE, *SLOWER, *TWICE, *NETWORK, *CROPS)}
     rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
     sets, alike = {}, []
@@ -221,7 +221,7 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
     if not sets:
         axes[0].set_axis_off()
-        around.say(
+        around.remark(
             fig, "Of the data sets nothing was run; the readings of the decaying rate of Fig. 4 are in the cells."
         )
     for ax, (kind, (mine, lines)) in zip(axes, sets.items(), strict=False):
@@ -229,7 +229,7 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         counts = sorted({*mine.groupby("choice")["seed"].nunique()})
         ax.set_title(f"{kind}, {' or '.join(map(str, counts))} seeds", loc="right")
     if alike:
-        around.say(fig, f"Not told apart from the default. {' '.join(alike)}")
+        around.remark(fig, f"Not told apart from the default. {' '.join(alike)}")
     around.legend(fig)
     return fig
 

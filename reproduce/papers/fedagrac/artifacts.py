@@ -128,7 +128,7 @@ ARTIFACTS = (
         ),
     ),
     Artifact(
-        "fedagrac", "table2", "Usable share of one fast device beside nine slow ones, target 60 % (reduced: 55 %)",
+        "fedagrac", "table2", "Usable share of one fast device beside nine slow ones",
         runs.table2,
         (Code("measures:utilisation"),),
         rows=("slow_device", "algorithm"),
@@ -138,7 +138,8 @@ ARTIFACTS = (
             "accuracy_after_100_rounds": "Final accuracy (%)",
         },
         notes=(
-            "Utilisations are tried from 100 % downwards. The first that reaches the target in time counts.",
+            "Utilisations are tried from 100 % downwards. The first that reaches the target of 60 % "
+            "(reduced: 55 %) in time counts.",
             "The paper does not give the devices' numbers of steps. Ours are 10 on a slow one, and on the fast one "
             "100, 30, 3 and 2.5 times as many at full use (reduced: 20, 10, 3, 2.5), with λ = 0.1 (reduced: 0.3). "
             "Only the pattern can be compared, not the numbers.",
