@@ -59,7 +59,9 @@ def write_documents() -> None:
 def write_page(scale: str) -> None:
     from reproduce import files
     from reproduce.declare.experiment import SCALES
+    from reproduce.pages import sheet
     from reproduce.pages.page import page
+    from reproduce.papers import PAPERS
     from reproduce.verdicts.scoreboard import scoreboard
 
     path = Path("report", scale, "index.html")
@@ -67,5 +69,8 @@ def write_page(scale: str) -> None:
         raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     files.check_writable(path)
     beside = [s for s in SCALES if s != scale and Path("report", s, "index.html").is_file()]
-    files.write_text(path, page(scale, scoreboard(scale), beside))
+    board = scoreboard(scale)
+    files.write_text(path, page(scale, board, beside))
+    for paper in PAPERS if scale != "smoke" else ():
+        files.write_text(path.with_name(f"{paper}.html"), sheet.sheet(paper, scale, board))
     print(f"Written: {path}")

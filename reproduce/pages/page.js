@@ -27,6 +27,7 @@ function filter() {
   for (const entry of document.querySelectorAll("[data-of]")) entry.hidden = document.getElementById(entry.dataset.of).hidden;
   const any = Object.keys(chosen).length > 0, count = `${claims} ${claims === 1 ? "claim or check" : "claims and checks"}`;
   for (const section of document.querySelectorAll(".front")) section.hidden = any;
+  for (const part of document.querySelectorAll(".paper > details")) part.open ||= any;
   filtered.hidden = !any;
   filtered.firstElementChild.textContent = `${count} in ${here} ${here === 1 ? "figure or table" : "figures and tables"}: ${Object.values(chosen).join(", ")}.`;
   document.getElementById("shown").textContent = count;
@@ -45,6 +46,8 @@ function arrived() {
   if (asked || (place && !place.checkVisibility()))
     for (const field of form.elements) if (field.name) field.value = wanted.get(field.name) || "";
   filter();
+  const part = place?.closest("section")?.querySelector("details");
+  if (part) part.open = true;
   if (place || asked) (place || document.getElementById("main")).scrollIntoView();
 }
 
@@ -65,12 +68,14 @@ addEventListener("hashchange", arrived);
 
 // Wide tables keep the columns that name their rows, as many as fit into half of the frame, one at least.
 function keep(frame) {
-  const rows = [...frame.querySelectorAll("tr")], names = rows.at(-1).querySelectorAll("th");
+  const rows = frame.querySelectorAll("tr"), names = frame.querySelectorAll("tbody tr:first-child th");
   for (let i = 0, at = 0; i < names.length && (!i || at + names[i].offsetWidth < frame.clientWidth / 2); at += names[i++].offsetWidth)
-    for (const { cells } of [rows[0], ...rows.filter(row => row.parentElement.tagName === "TBODY")])
+    for (const { cells } of rows)
       if (cells[i]) { cells[i].classList.add("kept"); cells[i].style.left = `${at}px`; }
 }
-for (const frame of document.querySelectorAll(".wide")) if (frame.scrollWidth > frame.clientWidth) keep(frame);
+const fit = place => { for (const frame of place.querySelectorAll(".wide")) if (frame.scrollWidth > frame.clientWidth) keep(frame); };
+for (const part of document.querySelectorAll("details")) part.addEventListener("toggle", () => fit(part));
+addEventListener("beforeprint", () => { for (const part of document.querySelectorAll(".paper > details")) part.open = true; });
 
 // Tables with one line of headings sort by a click: numbers by size, what is none last.
 function sort(table, column, button) {

@@ -24,6 +24,7 @@ from reproduce.pages.overview import SVG, alt, tiles
 from reproduce.pages.short import Short, about, short
 from reproduce.papers import coverage
 from reproduce.report.histories import one_split
+from reproduce.report.names import pretty
 from reproduce.runs import due, plan, results
 from reproduce.text import counted, duration
 from reproduce.text import short as short_number
@@ -99,7 +100,9 @@ def item(
     its results; links: (text, path in the repository) of files that are there. cited, seeds, why: see `citing`."""
     first = Path(plan.outputs(scale, artifact.id)[0])
     shown: dict[str, str] = {}
-    if first.is_file() and artifact.draw:
+    if without := unrun(artifact, scale):
+        shown = {"table": f"<p>{without}</p>"}
+    elif first.is_file() and artifact.draw:
         caption = first.with_suffix(".txt")
         said = read_text(caption).partition("\n")[0] if caption.is_file() else f"{artifact.title}."
         shown = {"image": address(artifact, first.with_suffix(".png")), "caption": said}
@@ -115,6 +118,16 @@ def item(
     }
     cited = dict(zip(("cited", "seeds", "why"), citing(artifact, scale), strict=True))
     return {**named, **judged, **origin, **cited, "made": bool(shown), **shown}
+
+
+def unrun(artifact: Artifact, scale: str) -> str:
+    """Why a figure has no number of ours, so that there is nothing to show of it; "" if it has some."""
+    jobs = plan.artifact_jobs(scale, artifact.id)
+    if not artifact.draw or not jobs or papers.has_numbers(scale, artifact.id):
+        return ""
+    lacking = dict.fromkeys(pretty(name) for job in jobs for name in plan.lacking(job))
+    needs = f": data that is not here ({', '.join(lacking)})" if lacking else ""
+    return f"Nothing of it was run at this scale{needs}."
 
 
 def small(file: Path) -> bytes:
@@ -135,6 +148,18 @@ def label(artifact: Artifact) -> str:
     return f"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}" if match else artifact.name.capitalize()
 
 
+def template(name: str) -> Any:
+    """A template of this folder with the filters that it may use."""
+    from jinja2 import Environment, FileSystemLoader
+
+    folder = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    like = {other: word for word, other in ON_SUBSTITUTE.items()}
+    environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why, "forest": forest}
+    environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
+    return environment.get_template(name)
+
+
 def page(
     scale: str,
     verdicts: Sequence[Verdict],
@@ -144,21 +169,14 @@ def page(
 ) -> str:
     """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site.
     more: `address` of `contents`, where they lie beside the page."""
-    from jinja2 import Environment, FileSystemLoader
-
-    shown, folder = contents(scale, verdicts, **more), FileSystemLoader(Path(__file__).parent)
-    total = counts(verdicts)
-    environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    like = {other: word for word, other in ON_SUBSTITUTE.items()}
-    environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why, "forest": forest}
-    environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
-    return environment.get_template("page.html").render(
+    shown, total = contents(scale, verdicts, **more), counts(verdicts)
+    return template("page.html").render(
         scale=scale,
         papers=shown,
         total=total,
         statements=len(verdicts),
         check=CHECK,
-        results=results.tally(results.of(plan.jobs(scale))),
+        results=origin(scale),
         headline=headline(scale, verdicts),
         refused=due.refused(scale),
         grounds=by_ground(verdicts),
@@ -175,6 +193,24 @@ def page(
     )
 
 
+ORIGINS = {
+    ("current", "confirmed"): "by current code, or re-checked with it",
+    ("older",): "by earlier code and not re-checked",
+    ("differs",): "by earlier code and not reproduced by the current one",
+    ("own",): "by a user's own code",
+}
+"""States of runs -> how they were trained, in plain words."""
+
+
+def origin(scale: str) -> str:
+    """From how many runs the numbers of a scale come, and by which code these were trained."""
+    counts = Counter(run.state for run in results.of(plan.jobs(scale)) if run.stored)
+    each = [(sum(counts[state] for state in states), text) for states, text in ORIGINS.items()]
+    total = counts.total()
+    told = "; ".join(f"{number:,} {text}" if number < total else f"all {text}" for number, text in each if number)
+    return f"The numbers come from {counted(total, 'training run')}: {told}." if told else "Nothing was run."
+
+
 def key(v: Verdict) -> str:
     return "claim-" + re.sub(r"[^a-zA-Z0-9]+", "-", v.id)
 
@@ -188,10 +224,7 @@ def numbers(v: Verdict) -> dict[str, str]:
 
 def why(v: Verdict) -> list[str]:
     """The reason, what it is beside the print, a note."""
-    reason = v.reason
-    if v.measured and not re.match(r"unstated choice|under |\d+ parts", reason):  # the number is shown by itself
-        reason = reason.rpartition("; ")[0]
-    evidence = wording.named("; ".join(filter(None, [wording.basis(v), reason])), v.names)
+    evidence = "; ".join(filter(None, [wording.basis(v), wording.reason(v)]))
     return [s for s in (evidence, "; ".join(wording.beside_print(v)), wording.named(v.note, v.names)) if s]
 
 
