@@ -79,7 +79,7 @@ def costs(jobs: Sequence[Job], scale: str) -> str:
     from reproduce.runs import results
 
     took, papers = results.replay_lines(scale), Counter(job.paper for job in jobs)
-    seconds = Counter[str]()
+    seconds = dict.fromkeys(papers, 0.0)
     for job in jobs:
         seconds[job.paper] += float(took.get(f"{job.paper}/{job.name}", {}).get("seconds", 0))
     return ", ".join(f"{counted(n, 'job')} of {p} ({duration(seconds[p])} last time)" for p, n in papers.items())

@@ -295,11 +295,12 @@ def save(fig: Figure, path: Path) -> list[Path]:
     with style():
         lay_out(fig)
         png = _written(fig, path, "png", ("Software",))
-        size = fig.get_size_inches()
+        width, height = fig.get_size_inches()
         for text in (text for text in fig.texts if text.get_gid() == "above"):
-            size[1] = round(text.get_window_extent().y0 / fig.dpi, 3)
+            height = round(text.get_window_extent().y0 / fig.dpi, 3)
             text.set_visible(False)
-        pdf = _written(fig, path, "pdf", ("CreationDate", "Creator", "Producer"), bbox_inches=Bbox([[0, 0], size]))
+        below = Bbox.from_extents(0, 0, width, height)
+        pdf = _written(fig, path, "pdf", ("CreationDate", "Creator", "Producer"), bbox_inches=below)
     return [pdf, png]
 
 
