@@ -25,6 +25,8 @@ ROOT = Path(__file__).parent.parent
 TIMES = Path(__file__).parent / "times.json"
 """Test functions whose parameters together take longer than `FAST`: seconds of the slowest. `make times` writes it."""
 FAST, DRAWN = 2.0, 3
+PAGES = {"boards", "conf", "browser"}
+"""Fixtures of whole pages: the verdicts on all committed cells, the site. What needs them is left to all tests."""
 SEED = "REPRODUCE_TEST_SEED"
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -108,18 +110,21 @@ def boards() -> dict[str, list[Verdict]]:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     again = f"pytest --fast --seed {os.environ[SEED]} draws the same"
-    said = f"fast: no test of more than {FAST:g} s, of many parameters {DRAWN} or as many as that takes; {again}"
+    said = f"fast: no whole page, nothing over {FAST:g} s, of many parameters {DRAWN} or as many as that takes; {again}"
     return [said] * config.getoption("fast")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Draw the parameters of the fast tier. Leave out the tests that need what this machine lacks, and say so."""
+    """Draw the parameters of the fast tier. Leave out the tests that need what this machine lacks, and say so.
+
+    Pages are made of all else, and come last."""
+    items.sort(key=lambda item: "/pages/" in item.nodeid)
     if config.getoption("fast"):
         slow = json.loads(TIMES.read_text())
         functions = defaultdict(list)
         for item in items:
-            functions[_function(item.nodeid)].append(item)
+            functions[_function(item.nodeid)] += [item] * (not PAGES & {*getattr(item, "fixturenames", ())})
         for name, found in functions.items():
             count = max(DRAWN, int(FAST / max(slow.get(name, 0), 0.01)))
             few = random.Random(os.environ[SEED] + name).sample(found, min(len(found), count))

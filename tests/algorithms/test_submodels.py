@@ -1,4 +1,4 @@
-"""All methods of the paper: if everybody holds everything they are FedAvg; shards; sets of weights against Python's."""
+"""Parts of a model: shards, masks, windows and slices; recorded sets of weights against Python's."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from reproduce.algorithms.base import DistinctClients, FedAvg, Participants, observe
 from reproduce.algorithms.fiarse import FIARSE, group, held, maskable, thresholds
-from reproduce.algorithms.narrower import HeteroFL, ScaleFL, positions
+from reproduce.algorithms.narrower import HeteroFL, positions
 from reproduce.algorithms.submodels import partial_average, size_key
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
@@ -24,7 +24,6 @@ from reproduce.models.declared import ResNet
 from reproduce.models.ops import One
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse import settings as scales
-from reproduce.papers.fiarse.variants import SteppedHeteroFL
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.streams import rng
@@ -50,29 +49,6 @@ def finished(
 ) -> Run:
     system = System(Epochs(1), capacity=SplitCapacity(sizes))
     return run([Experiment({"algorithm": "a"}, problem, system, algorithm, Rounds(rounds))], tasks=tasks)[0]
-
-
-def counted_by_mask(algorithm: FedAvg) -> FedAvg:
-    return replace(algorithm, count="mask") if isinstance(algorithm, FIARSE) else algorithm
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_if_all_sizes_are_1_a_method_is_federated_averaging(tasks: ClientSplits, name: str) -> None:
-    """Four participants: halving is exact, so that the bits are the same; FjORD adds a gradient that is 0 but for
-    rounding, its client's network learning from itself."""
-    algorithm = counted_by_mask(METHODS[name])
-    if isinstance(algorithm, SteppedHeteroFL):
-        algorithm = replace(algorithm, falls=())
-    if isinstance(algorithm, ScaleFL):  # all that it needs of its network is the last exit
-        algorithm = replace(algorithm, levels=((1.0, 1, 1.0),))
-        network = replace(runs.network(SMOKE, name).model, exits=(2,))  # type: ignore[type-var]
-        found = finished(tasks, algorithm, (1.0,), replace(SMOKE.problem, model=network))
-    else:
-        found = finished(tasks, algorithm, (1.0,))
-    expected = finished(tasks, FedAvg(0.1, DistinctClients(4, average=True)), (1.0,)).state["x"]
-    close = 1e-12 if name == "fjord" else 0
-    torch.testing.assert_close(found.state["x"], expected, rtol=0, atol=close)
-    assert (expected - found.env.initial()).abs().max() > 0.01
 
 
 def test_counting_who_moved_is_another_average_where_somebody_did_not(tasks: ClientSplits) -> None:

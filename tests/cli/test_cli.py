@@ -93,20 +93,6 @@ def test_plan_for_programs_and_for_people(project: Path) -> None:
     assert "own--fed-acs" in reproduce(project, "plan", "fedacs", "--jobs").stdout
 
 
-def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) -> None:
-    project = miniature.build(tmp_path)
-    for job in ("shared--fedavg", "shared--fed-acs"):
-        run = reproduce(project, "train", "--scale", "paper", "fedacs", job, REPRODUCE_SEEDS="5", REPRODUCE_THREADS="1")
-        assert run.returncode == 0, run.stderr
-        assert miniature.trained(project / f"results/paper/fedacs/{job}.parquet") == ([5], 1, 1)
-    run = reproduce(project, "render", "--scale", "paper", "fedacs/fig10")
-    lacks, written = run.stdout.splitlines()[-2:]
-    assert "panel needs not run" in lacks
-    assert "svhn" in lacks
-    assert written == "written: figures/paper/fedacs_fig10.png"
-    assert (project / "figures/paper/fedacs_fig10.png").exists()
-
-
 def test_a_bug_in_training_is_one_line_and_a_traceback_on_demand(project: Path) -> None:
     run = reproduce(project, "train", "--scale", "smoke", "fiarse", "diverge")
     assert run.returncode == 1

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import lzma
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,7 +14,7 @@ import pytest
 
 from reproduce.data import tokens
 from reproduce.data.batches import Shuffled
-from reproduce.data.load import load, sha256
+from reproduce.data.load import sha256
 from reproduce.data.sources import SOURCES, File, Files
 from reproduce.data.tokens import BytePairs, pieces
 from reproduce.engine.client_split import ClientSplits
@@ -122,19 +121,6 @@ def test_a_split_of_tokens_says_what_they_are(
 def test_what_does_not_fit_is_refused(problem: Classification, changes: dict[str, Any], words: str) -> None:
     with pytest.raises((UserError, ValueError), match=words):
         replace(problem, **changes)
-
-
-@pytest.mark.data
-@pytest.mark.skipif(not os.environ.get("REPRODUCE_DATA"), reason="REPRODUCE_DATA is not set: no real data sets")
-def test_real_news_trains_a_vocabulary_of_its_own(tmp_path: Path) -> None:
-    here = Settings(Path(os.environ["REPRODUCE_DATA"]), tmp_path, "cpu", 1)
-    data = load("ag_news_subset", here)
-    assert data.train_text is not None
-    assert data.test_text is not None
-    made = pieces(data.train_text, data.test_text, here.data)
-    assert (made.test == 1).sum() < 0.001 * (made.test > 0).sum(), "hardly a piece of a test text is unknown"
-    assert 20_000 < made.train.max() < 30_522
-    assert made.sha256 == pieces(data.train_text, ["a"], here.data).sha256
 
 
 def stored(folder: Path, merges: list[tuple[str, str]], marks: tuple[str, ...] = ()) -> dict[str, int]:

@@ -124,17 +124,12 @@ def test_images_of_floats_are_taken_as_they_are() -> None:
 FLOATS = both(lambda x: np.zeros((len(x), 1, 8, 8), np.float32))
 REFUSED: list[tuple[str, str, Change, str]] = [
     ("a label too large", "table", put("train_y", 5, 3), r"train_y has the label 3 \(sample 5\); labels are 0 \.\. 2"),
-    ("a label far too large", "text", put("train_y", 5, 2**40), "train_y has the label 1099511627776"),
     ("a negative label", "table", put("train_y", 5, -1), "train_y has the label -1"),
-    ("in the test set", "image", put("test_y", 2, 3), r"test_y has the label 3 \(sample 2\)"),
     ("labels [N, 1]", "table", to("train_y", lambda y: y[:, None]), r"train_y is int64 \[60, 1\]; labels are whole"),
     ("labels of floats", "table", to("train_y", lambda y: y.astype(float)), r"float64 \[60\]; labels are whole"),
     ("labels of words", "table", to("train_y", lambda y: y.astype(str)), r"train_y is <U21 \[60\]; it is an array"),
     ("too few labels", "table", to("train_y", lambda y: y[:-1]), "train_x has 60 samples and train_y 59 labels; decl"),
     ("NaN", "table", put("train_x", (5, 1), np.nan), r"train_x has a value that is no finite float32 \(sample 5\)"),
-    ("infinity in the test set", "table", put("test_x", (3, 0), -np.inf), r"test_x has a value .* \(sample 3\)"),
-    ("beyond float32", "table", to("train_x", lambda x: x.astype(float) * 1e300), "no finite float32"),
-    ("NaN in an image", "image", lambda p: (FLOATS(p), p["test_x"].__setitem__((1, 0, 0, 0), np.nan)), "test_x has a"),
     ("whole numbers in a table", "table", to("train_x", lambda x: x.astype(int)), r"is int64 \[60, 4\]; features are"),
     ("rows of two lengths", "table", to("train_x", lambda x: [[1.0], [1.0, 2.0]]), "cannot be used: .*inhomogeneous"),
     ("nothing", "table", to("train_x", lambda x: None), r"train_x is object \[\]; it is an array of numbers"),
@@ -144,10 +139,8 @@ REFUSED: list[tuple[str, str, Change, str]] = [
     ("more classes", "table", lambda p: p.update(n_classes=4), "it has 4 classes; declared are 3"),
     ("floats, channels last", "image", both(lambda x: x / 255.0), r"is float64 \[60, 8, 8, 1\]; .* \[N, 1, 8, 8\]"),
     ("bytes, channels first", "image", to("train_x", lambda x: x.transpose(0, 3, 1, 2)), r"images .* \[N, 8, 8, 1\]"),
-    ("images of int64", "image", to("train_x", lambda x: x.astype(int)), "is int64 .*; images are uint8, or floats"),
     ("bytes, and floats", "image", lambda p: p.update(test_x=np.zeros((24, 1, 8, 8))), "uint8 and test_x float64"),
     ("a token too large", "text", put("train_x", (3, 3), 30), r"train_x has token ids outside 0 \.\. 29: 0 \.\. 30"),
-    ("a negative token", "text", put("test_x", (3, 3), -1), "test_x has token ids outside"),
     ("tokens of floats", "text", to("train_x", lambda x: x.astype(float)), "is float64 .*; token ids are whole"),
     ("an error", "table", lambda parts: parts["none"], "the data set Own cannot be used: KeyError: 'none'"),
 ]

@@ -143,27 +143,6 @@ def test_samples_are_as_declared(tmp_path: Any) -> None:
             assert str(x.dtype) == {"float": "torch.float32", "int64": "torch.int64"}[problem.sample.dtype]
 
 
-def test_data_that_is_not_as_declared_is_refused(tmp_path: Any) -> None:
-    class Wrong(GaussianClasses):
-        def load(self) -> Any:
-            return GaussianClasses(3, 6, 8, 4, 1.0, 0).load()
-
-    problem = Classification(Wrong(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), IID(), 2, Shuffled(4))
-    with pytest.raises(UserError, match=r"train_x is float32 \[24, 6\]; features are floats \[N, 7\]"):
-        ClientSplits(Settings(tmp_path, tmp_path, "cpu", 1)).get(problem, 0)
-
-
-def test_token_ids_beyond_the_vocabulary_are_refused() -> None:
-    class Damaged(TopicTokens):
-        def load(self) -> Any:
-            data = TopicTokens(3, 20, 9, 8, 4, 0).load()
-            return replace(data, train_x=data.train_x + 1)
-
-    problem = Classification(Damaged(3, 20, 9, 8, 4, 0), FastText(20, 2, 3), IID(), 2, Shuffled(4))
-    with pytest.raises(UserError, match=r"token ids outside 0 \.\. 19"):
-        ClientSplits(Settings(Path("nowhere"), Path("nowhere"), "cpu", 1)).get(problem, 0)
-
-
 def test_everything_that_is_declared_goes_together_and_needs_no_torch() -> None:
     """All experiments at all scales are made, which checks them; in a process that must not import torch, if graphs of
     all networks can be kept."""

@@ -154,23 +154,6 @@ def test_every_used_sample_once_no_client_empty_same_by_seed(
 
 
 @settings(max_examples=15, deadline=None)
-@given(problem=problems(), alpha=st.sampled_from([0.01, 0.3, 10.0]), overlap=st.sampled_from([0.0, 0.5]))
-def test_grouped_dirichlet_assigns_each_group_completely_with_equal_quotas(
-    problem: tuple[np.ndarray, int, int], alpha: float, overlap: float
-) -> None:
-    labels, clients, seed = problem
-    parts = GroupedDirichlet(alpha, overlap).split(labels, clients, seed)
-    again = GroupedDirichlet(alpha, overlap).split(labels, clients, seed)
-    assert all(np.array_equal(p, q) for p, q in zip(parts, again, strict=True))
-    half = clients // 2
-    for group, label_set in zip((parts[:half], parts[half:]), label_groups(labels.max() + 1, overlap), strict=True):
-        used = np.sort(np.concatenate(group))
-        assert np.array_equal(used, np.flatnonzero(np.isin(labels, label_set)))
-        total = len(used)
-        assert sizes(group) == [total // half + (i < total % half) for i in range(half)]
-
-
-@settings(max_examples=15, deadline=None)
 @given(problem=problems(), alpha=st.sampled_from([0.1, 0.3, 10.0]), overlap=st.sampled_from([0.0, 0.5]))
 def test_grouped_shares_cut_each_label_over_the_clients_of_its_group(
     problem: tuple[np.ndarray, int, int], alpha: float, overlap: float
@@ -313,17 +296,6 @@ def test_matched_test_sets_have_the_classes_of_the_training_sets(partition: Any)
     independent = histograms(test, replace(partition, data_seed=1).split(test, 20, 0))
     near, far = np.abs(mine - matched).sum(axis=1).mean(), np.abs(mine - independent).sum(axis=1).mean()
     assert near < 0.5 * far
-
-
-def test_capped_dirichlet_of_ag_news_tiles_the_test_split() -> None:
-    train, test = balanced(4, 30_000), balanced(4, 1_900)
-    parts = CappedDirichlet(1.0, data_seed=0).split(train, 200, seed=3)
-    local = CappedDirichlet(1.0, data_seed=0).split_test(train, test, 200, 3)
-    assert min(sizes(parts)) >= 4
-    assert min(sizes(local)) >= 1
-    assert np.array_equal(np.sort(np.concatenate(local)), np.arange(7_600))
-    shares = counts(train, parts) / 30_000
-    assert np.abs(counts(test, local) - 1_900 * shares).max() < 2, "but for a sample that the empty ones get"
 
 
 def test_who_is_left_without_a_test_sample_takes_one_from_the_largest() -> None:

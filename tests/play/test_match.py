@@ -19,10 +19,9 @@ from reproduce.__main__ import main
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.fedacs import Calibrated
-from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.narrower import Narrower
 from reproduce.algorithms.submodels import Submodels
-from reproduce.declare import closure, experiment
+from reproduce.declare import closure
 from reproduce.declare.experiment import PARTS, code
 from reproduce.errors import Stopped, UserError
 from reproduce.papers.dynamic_init.variants import DistilledFedACG, DistilledFedProx, DistilledScaffold
@@ -35,7 +34,7 @@ from reproduce.play.match import FACTORS, Match, joined
 from reproduce.play.owndata import benchmarks
 from reproduce.play.scores import BY_CLIENT, number
 from reproduce.play.specs import NAMES, ORDER, Spec, parse
-from reproduce.runs import costs, plan, results, training
+from reproduce.runs import costs, plan, training
 
 # --- names and benchmarks ---------------------------------------------------------------------------------------------
 
@@ -313,26 +312,6 @@ def test_the_cost_counts_what_is_reported_at_the_rate_that_wins(
     whole.train()
     (entry,) = whole.entries
     assert [j.name for j in whole.grid(entry)] == [j.name for j in asked().grid(asked().entries[0])]
-
-
-def test_a_field_that_a_record_gets_later_costs_no_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The results are made as if FedProx had no `mu` yet; the field has its default, so they are those of today."""
-    canonical = experiment.canonical
-
-    def earlier(value: Any) -> Any:
-        found = canonical(value)
-        return {k: v for k, v in found.items() if k != "mu"} if isinstance(value, FedProx) else found
-
-    with monkeypatch.context() as before:
-        before.setattr(experiment, "canonical", earlier)
-        first = play("fedprox(mu=0.1)", on="fedagrac-steps", scale="smoke", seeds=(0,))
-    monkeypatch.setattr(training, "train", lambda job: pytest.fail("trained again"))
-    pd.testing.assert_frame_equal(play("fedprox(mu=0.1)", on="fedagrac-steps", scale="smoke", seeds=(0,)), first)
-    there, other = (
-        Match([parse(f"fedprox(mu={mu})")], [find("fedagrac-steps", "smoke")], (0,)).entries[1] for mu in (0.1, 0.5)
-    )
-    for entry, seed, exists in ((there, 0, True), (there, 1, False), (other, 0, False)):
-        assert results.standing(matches.job(entry, (seed,), entry.experiment)).usable == exists
 
 
 def test_a_benchmark_may_have_fewer_rounds_and_one_split() -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from runs import run
@@ -134,13 +133,6 @@ def test_a_problem_knows_how_many_samples_it_has(tmp_path: Path) -> None:
     for problem in problems:
         data = ClientSplits(here).get(problem, 0).device_data
         assert problem.sizes == (len(data.train_y), len(data.test_y)), problem
-
-
-@pytest.mark.parametrize(("size", "samples"), [(30, 0 + 30 + 100 + 160), (200, 0 + 100 + 400 + 600)])
-def test_samples_are_counted_as_they_are_gone_through(size: int, samples: int, place: Settings) -> None:
-    """Four clients with 100 samples each; a short batch ends a pass, or is one."""
-    split = ClientSplits(place).get(replace(softmax().problem, batches=Shuffled(size)), 0)
-    assert split.processed(np.arange(4), np.array([0, 1, 4, 6])) == samples
 
 
 BENCHMARK = find("fedagrac-steps", "smoke")

@@ -96,24 +96,17 @@ def vendored(repository: Path) -> Path:
     return package
 
 
-@pytest.mark.parametrize("place", [unpacked, vendored])
-def test_another_repository_around_the_package_does_not_count(
-    place: Callable[[Path], Path], repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert commit_of(place(repository), monkeypatch) == "unknown"
-
-
 def linked(repository: Path) -> Path:
     """A worktree of the repository."""
     git(repository, "worktree", "add", "-q", str(repository / "tree"))
     return repository / "tree/package"
 
 
-@pytest.mark.parametrize("place", [linked])
-def test_the_packages_own_repository_may_be_a_worktree(
+@pytest.mark.parametrize("place", [unpacked, vendored, linked])
+def test_another_repository_around_the_package_does_not_count_and_a_worktree_of_its_own_does(
     place: Callable[[Path], Path], repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert commit_of(place(repository), monkeypatch) == own(repository)
+    assert commit_of(place(repository), monkeypatch) == (own(repository) if place is linked else "unknown")
 
 
 def own(repository: Path) -> str:

@@ -58,16 +58,6 @@ def test_a_fresh_result_is_replayed_to_the_bit(trained: Callable[[str], pd.DataF
     assert 8 * len(declared(clock)) <= outcome.rows < len(stored)
 
 
-def test_schemes_with_a_pilot_and_without_are_followed_to_the_same_round(
-    trained: Callable[[str], pd.DataFrame],
-) -> None:
-    stored, clock = trained("sessions"), declared("sessions")[0].clock
-    assert {e.clock.start.pilot for e in declared("sessions")} == {"", "trained"}
-    outcome = replay(declared("sessions"), [0], clock.returns * clock.rounds + 2, stored, "float32")
-    mine = stored[(stored["seed"] == 0) & (stored["round"] <= clock.returns * clock.rounds + 2)]
-    assert (outcome.rounds, outcome.rows) == (clock.returns * clock.rounds + 2, len(mine))
-
-
 def test_the_evaluation_before_training_is_not_enough() -> None:
     seldom = [replace(declared("rounds")[0], clock=Rounds(8, every=4))]
     rows = frame(run(seldom, [0]))

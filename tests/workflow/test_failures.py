@@ -83,6 +83,7 @@ def test_a_drawing_that_fails_leaves_the_one_of_before(drawn: Path) -> None:
     before = figure.read_bytes()
     run = snakemake(drawn, FIG2, "-c1")
     assert "no ink" in text(run)
+    assert "command exited with non-zero exit code" in text(run), "of a command before a pipe"
     assert run.returncode != 0
     assert figure.read_bytes() == before
     assert (drawn / "results/smoke/cells/fedacs_fig2.csv").is_file()

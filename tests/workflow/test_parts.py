@@ -99,9 +99,3 @@ def test_the_plan_of_a_gpu_profile_trains_what_needs_a_gpu(monkeypatch: pytest.M
     due.training.cache_clear()
     assert {job.name for job in trained} >= {f"fig4-alexnet-{way}--fedagrac" for way in ("equal", "async")}
     assert not left
-
-
-def test_what_is_said_on_the_command_line_is_added_to_a_profile(project: Path) -> None:
-    run = text(snakemake(project, LONG, "-n", "--workflow-profile", "profiles/gpu", "--config", "budget=100"))
-    assert "gpu=1" in run
-    assert "rule train:" in run

@@ -105,15 +105,6 @@ def test_a_failing_job_ends_in_an_error_shows_its_log_and_the_rest_is_made(proje
     assert (project / FIG2).exists()
 
 
-def test_a_failing_command_before_a_pipe_fails_its_job(project: Path) -> None:
-    (project / "reproduce/report/render.py").write_text("def read(*_):\n    raise ZeroDivisionError('no ink')\n")
-    run = snakemake(project, FIG2, "-c1")
-    assert run.returncode != 0
-    assert "no ink" in text(run)
-    assert "command exited with non-zero exit code" in text(run)
-    assert "completed successfully" not in text(run)
-
-
 @pytest.mark.parametrize(
     ("target", "message"),
     [
