@@ -103,7 +103,7 @@ def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
             raise UserError(f"{FILE}: {paper}, {scale}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
     texts = {side: _sentence(paper, scale, side, entry[scale][side]["says"]) for side in SIDES}
     words, asked = REDUCED if scale == "reduced" else {}, [mine[claim] for claim in entry["answered_by"]]
-    told = f"Of the claims that answer it, {_why(asked)}. Of all claims, {_why([*mine.values()])}."
+    told = f"Claims that answer it: {_why(asked)}. All claims: {_why([*mine.values()])}."
     sentences = {words.get(side, side): text for side, text in texts.items()}
     return Short(entry["question"], words.get(word(asked), word(asked)), told, sentences)
 
@@ -127,7 +127,7 @@ def word(claims: Sequence[Verdict]) -> str:
 
 def _why(verdicts: Sequence[Verdict]) -> str:
     """ "on quadratics 4 supported; 2 not run"."""
-    found = [f"on {ground} {said(counts)}" for ground, counts in by_ground(verdicts) if counts]
+    found = [f"on {ground} {said(counts, ground)}" for ground, counts in by_ground(verdicts) if counts]
     left = sum(v.verdict not in JUDGED for v in claims_of(verdicts))
     return "; ".join([*found, *([f"{left} not run"] if left else [])])
 

@@ -131,7 +131,7 @@ def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("resu
         f"{run} have numbers at this scale.",
         f"{sum(told[word] for word in JUDGED)} of {told.total()} claims are evaluated.",
     ]
-    lines += [f"On {ground}: {said(c)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
+    lines += [f"On {ground}: {said(c, ground)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
     return [*lines, *([f"{checked(verdicts)}."] if checks(verdicts) else [])]
 
 
@@ -141,9 +141,9 @@ def checked(verdicts: Iterable[Verdict]) -> str:
     return f"{found.total()} checks, true or false whatever is trained: {said(found) or 'none'}"
 
 
-def said(found: Counter[str]) -> str:
-    """ "5 supported, 2 refuted"."""
-    return ", ".join(f"{found[word]} {word}" for word in VERDICTS if found[word])
+def said(found: Counter[str], ground: str = "") -> str:
+    """ "5 supported, 2 refuted", all on one ground if it is given."""
+    return ", ".join(f"{found[w]} {w.removesuffix(f' on {ground}')}" for w in VERDICTS if found[w])
 
 
 def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, Counter[str]]]:

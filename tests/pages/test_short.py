@@ -46,7 +46,7 @@ def test_an_answer_counts_all_claims_of_the_paper(boards: dict[str, list[Verdict
     for paper in PAPERS:
         mine = [v for v in boards["paper"] if v.paper == paper and v.rests_on == "the paper's data"]
         refuted = sum(v.verdict == "refuted" for v in mine)
-        _, _, of_all = short.short(paper, "paper", boards["paper"]).answer.partition("All: ")
+        _, _, of_all = short.short(paper, "paper", boards["paper"]).answer.partition("All claims: ")
         assert (f" {refuted} refuted" in of_all.partition("; ")[0]) == bool(refuted)
 
 

@@ -155,7 +155,7 @@ def test_the_headline_counts_coverage_first_and_training_only(tmp_path: Path) ->
         "70 of 70 of the papers' tables and figures are part of this package; 0 have numbers at this scale.",
         "3 of 4 claims are evaluated.",
         "On the paper's data: 1 supported.",
-        "On substitute data: 1 not supported on substitute data.",
+        "On substitute data: 1 not supported.",
         "2 checks, true or false whatever is trained: 1 supported, 1 refuted.",
     ]
     assert by_ground(board)[0] == ("the paper's data", {"supported": 1})
