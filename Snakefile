@@ -1,4 +1,4 @@
-from reproduce.workflow import PAPER, Asked, file, kept
+from reproduce.workflow import PAPER, Asked, file, job_of, kept
 from reproduce.runs import costs, plan
 from reproduce.settings import settings
 
@@ -64,8 +64,8 @@ rule train:
         "logs/{scale}/{paper}/{job}.log",
     threads: config["threads"]
     resources:
-        runtime=lambda w, attempt: costs.minutes(w.scale, w.paper, w.job, attempt),
-        mem_mb=lambda w, attempt: costs.megabytes(w.scale, w.paper, w.job, attempt),
+        runtime=lambda w, attempt: costs.minutes(job_of(w), attempt),
+        mem_mb=lambda w, attempt: costs.megabytes(job_of(w), attempt),
         gpu=int(settings().device == "cuda"),
     params:
         command=asked.training,

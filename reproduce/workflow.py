@@ -18,8 +18,8 @@ from reproduce import files, settings
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts
-from reproduce.runs import costs, due, plan, results
-from reproduce.runs.plan import Job
+from reproduce.runs import costs, due, plan
+from reproduce.runs.catalogue import Known, known
 from reproduce.text import counted
 
 PYTHON = sys.executable
@@ -134,7 +134,7 @@ class Asked:
         self.workflow, self.config = workflow, config
         self.command = shlex.join(apply(workflow, config))
         """`reproduce` with this configuration, for a shell."""
-        self.to_train: set[Job] = set()
+        self.to_train: set[Known] = set()
         self.default = "all" if workflow.modifier.is_main_snakefile() else ""
         self.together = [*product(TOGETHER, PAPERS)] if self.default else []  # a module's `end` is never called
         self.told: set[str] = set()  # scales of which all was said at once
@@ -212,13 +212,13 @@ class Asked:
     def _budget(self) -> due.Budget:
         return due.budget(self.workflow.dag_settings.targets)
 
-    def _train(self, scale: str, name: str) -> tuple[Job, ...]:
+    def _train(self, scale: str, name: str) -> tuple[Known, ...]:
         """The jobs to train for an artifact; said, unless all was."""
         if scale not in self.told:
             due.announce(scale, name, self._budget())
         return self._trains(due.training(scale, name, self._budget())[0])
 
-    def _trains(self, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
+    def _trains(self, jobs: tuple[Known, ...]) -> tuple[Known, ...]:
         if jobs and not self.workflow.local_exec and " " in PYTHON:
             raise UserError(f"'{PYTHON}' has a space, which batch systems take for its end: install it elsewhere")
         self.to_train.update(jobs)
@@ -237,13 +237,13 @@ class Asked:
     @one_line()
     def before(self, wildcards: Any) -> list[str]:
         """Where a training takes longer than a cluster lets a job run: the part before this one, or before the rest."""
-        job = plan.job(wildcards.scale, wildcards.paper, wildcards.job)
+        job = job_of(wildcards)
         first = int(getattr(wildcards, "part", costs.submissions(job))) - 1
-        return [str(_enough(job).with_name(f"part{first}"))] * (first > 0 and not results.standing(job).holds)
+        return [] if first < 1 or job.holds else [str(_enough(job).with_name(f"part{first}"))]
 
     def training(self, wildcards: Any) -> str:
         """Train a job, or a part of it that ends in time with a checkpoint; nothing if one before it was enough."""
-        end = shlex.quote(str(_enough(plan.job(wildcards.scale, wildcards.paper, wildcards.job))))
+        end = shlex.quote(str(_enough(job_of(wildcards))))
         train = f"{self.command} train --scale {wildcards.scale} {wildcards.paper} {wildcards.job}"
         if hasattr(wildcards, "part"):
             return f"test -e {end} || timeout -s TERM {costs.piece():.0f} {train} && touch {end} || test $? -eq 124"
@@ -251,12 +251,18 @@ class Asked:
 
     @one_line()
     def again(self, wildcards: Any) -> list[str]:
-        job = plan.job(wildcards.scale, wildcards.paper, wildcards.job)
-        self._trains(() if results.standing(job).holds else (job,))
+        job = job_of(wildcards)
+        self._trains(() if job.holds else (job,))
         return due.train_marker(job)
 
 
-def _enough(job: Job) -> Path:
+def job_of(wildcards: Any) -> Known:
+    """The job of a rule; UserError for an unknown one."""
+    asked = wildcards.scale, wildcards.paper, wildcards.job
+    found = (job for job in due.jobs(wildcards.scale).jobs if (job.scale, job.paper, job.name) == asked)
+    return next(found, None) or known(plan.job(*asked))
+
+
+def _enough(job: Known) -> Path:
     """What there is after a part of a training that has trained all that the job is today."""
-    digest = plan.digest(job, settings.settings().precision)
-    return Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/{digest}")
+    return Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/{job.digest}")

@@ -18,27 +18,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.papers import has_numbers, total
-    from reproduce.runs import plan, results
+    from reproduce.papers import has_numbers
+    from reproduce.runs import plan
+    from reproduce.runs.catalogue import catalogue
     from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
     check_place()
-    found = []
-    for a in plan.select(args.target):
-        panels = a.panels(scale)
-        runs = sum(len(p.experiments) * len(p.seeds) for p in panels)
+    known, found = catalogue(scale), []
+    for a in known.select(args.target):
         made = "no"
-        if Path(plan.outputs(scale, a.id)[0]).exists() and has_numbers(scale, a.id):
-            whole = all(results.standing(job).usable for job in plan.artifact_jobs(scale, a.id))
-            made = "yes" if whole else "in part"
-        counts = {"panels": len(panels), "runs": runs, "made": made}
-        found.append({"id": a.id, "paper": a.paper, "kind": a.kind, "title": a.title, **counts})
+        if Path(plan.for_readers(scale, a.id, a.kind)[0]).exists() and has_numbers(scale, a.id):
+            made = "yes" if all(job.usable for job in known.of(a.id)) else "in part"
+        found.append({**a._asdict(), "made": made})
     if args.json:
         print_json(found)
         return
     if args.target is None:
-        print(fill(f"{total()} figures and tables of the five papers are part of this package."))
+        print(fill(f"{known.total} figures and tables of the five papers are part of this package."))
     print(fill(f"At {scale} scale (another one: --scale):") + "\n")
     rows = [[str(f[key]) for key in ("id", "panels", "runs", "made", "title")] for f in found]
     print_table(["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"], rows, ("PANELS", "RUNS"))

@@ -25,7 +25,7 @@ from reproduce import cli
 from reproduce.text import counted, duration, fill, print_json, print_table, short
 
 if TYPE_CHECKING:
-    from reproduce.runs.plan import Job
+    from reproduce.runs.catalogue import Known, Listed
 
 NAME = "plan"
 
@@ -38,12 +38,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.runs import costs, plan, rates, results
+    from reproduce.runs import costs, rates, results
+    from reproduce.runs.catalogue import catalogue, seen
     from reproduce.settings import budget, check_place, settings
 
-    wanted = {a.id for a in plan.select(args.target)}
-    jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
     check_place()
+    known = catalogue(args.scale)
+    artifacts = known.select(args.target)
+    wanted = {a.id for a in artifacts}
+    jobs = [j for j in known.jobs if wanted.intersection(j.artifacts)]
     budget()  # a wrong setting is reported before anything is estimated
     if args.json:
         print_json([describe(j) for j in jobs])
@@ -51,51 +54,50 @@ def run(args: argparse.Namespace) -> None:
     if args.jobs or "/" in (args.target or ""):
         _print_jobs(jobs, named=not args.target)
     else:
-        _print_groups(jobs, args.target)
+        _print_groups(jobs, artifacts, one=bool(args.target))
     able = [j for j in jobs if trains(j)]
-    each = [costs.due(j) for j in able]
+    each = [j.due for j in able]
     seconds, flops = [c.seconds for c in each], sum(c.flops for c in each)
     print()
     declared = f"{counted(len(jobs), 'job')}, {counted(sum(j.runs for j in jobs), 'run')}"
-    print(fill(f"{declared}; stored: {results.tally(results.of(jobs))}"))
-    most, gpu = "at most " * any(map(costs.at_most, able)), settings().device == "cuda"
+    print(fill(f"{declared}; stored: {results.tally(seen(jobs))}"))
+    most, gpu = "at most " * any(j.at_most for j in able), settings().device == "cuda"
     total = f"{most}{short(flops)}FLOP, {costs.said(each)} {costs.on()}{'' if gpu else busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
     here = f"of similar committed runs, {rates.machine():.2g} times as long here as there"
     print(fill(f"times: {'guessed, no GPU was measured (docs/gpu.md)' if gpu else here}"))
 
 
-def trains(job: Job) -> bool:
+def trains(job: Known) -> bool:
     """Is there something to train of a job, and can it be trained here?"""
-    from reproduce.runs import plan, results
+    from reproduce.runs import plan
 
-    return not plan.missing(job) and not results.standing(job).holds
+    return not job.holds and not plan.missing(job)
 
 
-def _print_groups(jobs: Sequence[Job], paper: str | None) -> None:
+def _print_groups(jobs: Sequence[Known], artifacts: Sequence[Listed], one: bool) -> None:
     """A line for each of the papers, or for each artifact of one."""
-    from reproduce.papers import PAPERS, artifacts
-    from reproduce.runs import costs, plan, results
+    from reproduce.runs import plan
 
-    groups = {a.id: [j for j in jobs if a.id in j.artifacts] for a in artifacts(paper)} if paper else {}
     rows = []
-    for name, mine in (groups or {p: [j for j in jobs if j.paper == p] for p in PAPERS}).items():
-        each = [costs.due(j) for j in mine if trains(j)]
-        lacking = Counter(n for j in mine if not results.standing(j).holds for n in plan.lacking(j))
+    for name in dict.fromkeys(a.id if one else a.paper for a in artifacts):
+        mine = [j for j in jobs if name in (j.artifacts if one else (j.paper,))]
+        each = [j.due for j in mine if trains(j)]
+        lacking = Counter(n for j in mine if not j.holds for n in plan.lacking(j))
         missing = ", ".join(f"{name} ({count})" for name, count in lacking.items())
         seconds, flops = sum(c.seconds for c in each), short(sum(c.flops for c in each))
         bound = "≤ " * any(c.loose for c in each)
         time = [f"{bound}{duration(seconds)}", flops] if each else ["", ""]
         rows.append([name, str(len(mine)), str(len(each)), *time, missing])
-    header = ["ARTIFACT" if paper else "PAPER", "JOBS", "DUE", "TIME", "FLOPS", "DATA SETS MISSING (OF JOBS)"]
+    header = ["ARTIFACT" if one else "PAPER", "JOBS", "DUE", "TIME", "FLOPS", "DATA SETS MISSING (OF JOBS)"]
     print_table(header, rows, header[1:-1])
 
 
-def _print_jobs(jobs: Sequence[Job], named: bool) -> None:
+def _print_jobs(jobs: Sequence[Known], named: bool) -> None:
     """A line for each job; named: with its paper."""
     from reproduce.runs import costs
 
-    rows = [[*[j.paper] * named, j.name, str(j.runs), costs.said([costs.cost(j)]), state(j)] for j in jobs]
+    rows = [[*[j.paper] * named, j.name, str(j.runs), costs.said([j.cost]), state(j)] for j in jobs]
     print_table([*["PAPER"] * named, "JOB", "RUNS", "TIME", "STATE"], rows, ("RUNS", "TIME"))
 
 
@@ -105,35 +107,19 @@ def busy(seconds: Sequence[float]) -> str:
     return f", {duration(max(sum(seconds) / cores, *seconds))} on all {cores}" if cores > 1 and seconds else ""
 
 
-def state(job: Job) -> str:
+def state(job: Known) -> str:
     """What the results file is worth, in words; without one: what the job needs, or "ready"."""
-    from reproduce.runs import costs, plan, results
+    from reproduce.runs import costs, plan
 
-    standing = results.standing(job)
     able = plan.missing(job) or costs.expensive(job) or "ready"
-    return standing.words if standing.usable else "; ".join(filter(None, [standing.words, able]))
+    return job.words if job.usable else "; ".join(filter(None, [job.words, able]))
 
 
-def describe(job: Job) -> dict[str, object]:
+def describe(job: Known) -> dict[str, object]:
     """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates for all its seeds (bounds of which
     are `most`, and the FLOPs, if `at_most`), `missing` is "" if it can run."""
-    from reproduce.runs import costs, plan, results
+    from reproduce.runs import plan
 
-    cost, standing = costs.cost(job), results.standing(job)
-    return {
-        "paper": job.paper,
-        "job": job.name,
-        "scale": job.scale,
-        "panel": job.panel.name,
-        "artifacts": list(job.artifacts),
-        "experiments": len(job.experiments),
-        "seeds": list(job.panel.seeds),
-        "runs": job.runs,
-        **asdict(cost),
-        "at_most": costs.at_most(job),
-        "output": job.output,
-        "missing": plan.missing(job),
-        "done": standing.holds,
-        "state": standing.state,
-        "result": standing.words,
-    }
+    what = ("paper", "scale", "panel", "artifacts", "experiments", "seeds", "runs", "at_most", "output", "state")
+    told = {"missing": plan.missing(job), "done": job.holds, "result": job.words}
+    return {"job": job.name, **{name: getattr(job, name) for name in what}, **asdict(job.cost), **told}

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
     results.drop_replays(args.scale, every)
     odd = [line["job"] for line in lines if line["agrees"] == "no"]
     agree = f", {len(lines) - len(odd) if odd else 'all'} agree" * bool(lines)
-    print(f"replayed {len(lines)}{agree}; {results.tally(results.of(found))}")
+    print(f"replayed {len(lines)}{agree}; {results.tally(run.seen for j in found for run in results.standing(j).runs)}")
     differing = dict.fromkeys([*odd, *(f"{j.paper}/{j.name}" for j in found if "differs" in states(j))])
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")

@@ -45,6 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import due, plan, results
+    from reproduce.runs.catalogue import catalogue, seen
     from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
         print()
         lines = [line for verdict in COLOURS for line in group(verdict, told, whole, args.only == "not run")]
         print("\n".join([*lines, *listed_checks(board)]))
-        runs = results.tally(results.of(plan.jobs(scale)))
+        runs = results.tally(seen(catalogue(scale).jobs))
         lines = [*([] if args.target else headline(scale, of_target)), f"{runs}."]
         print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
 

@@ -9,15 +9,20 @@ version of Python do not enter.
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
+import json
+import os
 import re
 import sysconfig
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reproduce.files import read_source
+from reproduce.errors import UserError
+from reproduce.files import read_source, write_text
 
 PACKAGE = Path(__file__).parents[1]
 ENTRY = "reproduce.runs.job"
@@ -115,16 +120,53 @@ def path(module: str) -> Path:
 @cache
 def imports(module: str) -> tuple[str, ...]:
     """The modules of this package that `module` imports when it runs; a module's packages are imported before it."""
-    source = path(module)
-    package, nodes = module.split(".")[: None if source.name == "__init__.py" else -1], [*ast.walk(_tree(source))]
-    names = {name for node in _imports(nodes) for name in _named(node, package)} | _looked_up(nodes)
+    names = {*_python(path(module))[1]}
     names |= {name.rpartition(".")[0] for name in [module, *names]}
     return tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name and _find(name) is not None))
 
 
 @cache
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(read_source(file))
+def _python(file: Path) -> tuple[str, list[str]]:
+    """SHA-256 of what a file of Python says, and the names that it imports."""
+    source = read_source(file)
+    content = hashlib.sha256(source).hexdigest()
+    if _kept().get(str(file), [""])[0] != content:
+        tree = ast.parse(source)
+        nodes = [*ast.walk(tree)]
+        package = file.parent.relative_to(PACKAGE.parent).parts if file.is_relative_to(PACKAGE) else ()
+        names = {name for node in _imports(nodes) for name in _named(node, package)} | _looked_up(nodes)
+        _kept()[str(file)] = content, hashlib.sha256(_said(tree).encode()).hexdigest(), sorted(names)
+        _keep()
+    _, said, found = _kept()[str(file)]
+    return said, found
+
+
+@cache
+def _kept() -> dict[str, Any]:
+    """File -> SHA-256 of its content, and what `_python` gives, of the last time that it was read."""
+    own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    with suppress(OSError, ValueError, LookupError):
+        found: dict[str, Any] = json.loads(_place().read_text("utf-8"))
+        if found["by"] == own:
+            return found
+    return {"by": own}
+
+
+def _place() -> Path:
+    """Where it is kept, if there is a store."""
+    return Path(os.environ.get("REPRODUCE_STORE", ".reproduce"), "sources.json")
+
+
+@cache
+def _keep() -> None:
+    """Write that when the process ends."""
+
+    def write() -> None:
+        with suppress(UserError):
+            if _place().parent.is_dir():
+                write_text(_place(), json.dumps(_kept()))
+
+    atexit.register(write)
 
 
 def _imports(nodes: Iterable[ast.AST]) -> list[ast.Import | ast.ImportFrom]:
@@ -162,8 +204,7 @@ def _compiled(folder: Path) -> tuple[Path, ...]:
 
 @cache
 def _file_digest(file: Path) -> str:
-    text = _said(_tree(file)).encode() if file.suffix == ".py" else read_source(file)
-    return hashlib.sha256(text).hexdigest()
+    return _python(file)[0] if file.suffix == ".py" else hashlib.sha256(read_source(file)).hexdigest()
 
 
 def normal(source: str) -> str:

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from reproduce.declare import closure
+from reproduce.declare.closure import PACKAGE as PACKAGE
 from reproduce.declare.values import check_values, foreign, records
 from reproduce.errors import UserError
 
 SCALES = ("smoke", "reduced", "paper")
-PACKAGE = Path(__file__).parents[1]
 PARTS = ("problem", "system", "algorithm", "clock")
 
 COLUMNS = ("seed", "round", "time", "metric", "key", "value", "status")

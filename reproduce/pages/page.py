@@ -26,6 +26,7 @@ from reproduce.papers import coverage
 from reproduce.report.histories import one_split
 from reproduce.report.names import pretty
 from reproduce.runs import due, plan, results
+from reproduce.runs.catalogue import catalogue, seen
 from reproduce.text import counted, duration
 from reproduce.text import short as short_number
 from reproduce.verdicts import wording
@@ -204,7 +205,7 @@ ORIGINS = {
 
 def origin(scale: str) -> str:
     """From how many runs the numbers of a scale come, and by which code these were trained."""
-    counts = Counter(run.state for run in results.of(plan.jobs(scale)) if run.stored)
+    counts = Counter(run.state for run in seen(catalogue(scale).jobs) if run.there)
     each = [(sum(counts[state] for state in states), text) for states, text in ORIGINS.items()]
     total = counts.total()
     told = "; ".join(f"{number:,} {text}" if number < total else f"all {text}" for number, text in each if number)
@@ -235,7 +236,7 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     read, used = results.read_by(scale, artifact.id), sum(results.standing(j).usable for j in jobs)
     if not used:
         return
-    yield "Results", results.tally(read) + f", of {used} of {len(jobs)} jobs" * (used < len(jobs))
+    yield "Results", results.tally(run.seen for run in read) + f", of {used} of {len(jobs)} jobs" * (used < len(jobs))
     made = [*{id(run.stored.training): run.stored.training for run in read if run.stored}.values()]
     yield "Commit", _several(n["git"] for n in made)
     yield "Device", _several(str(n.get("gpu", n.get("device", "cpu").upper())) for n in made)
@@ -264,7 +265,7 @@ def citing(artifact: Artifact, scale: str) -> tuple[str, str, str]:
     odd += ["two rounds"] * any(0 < getattr(e.clock, "rounds", 0) <= 2 for e in seeds)
     why = [f"on {' and '.join(grounds)}", said, *odd]
     why += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
-    why += filter(None, [results.said(there)])
+    why += filter(None, [results.said([run.seen for run in there])])
     doubtful = fewest < FEW or bool(odd) or any(run.state in ("older", "differs") for run in there)
     partly = len(seeds) < len(wanted)
     return [*CITED][3 if SUBSTITUTE in grounds else 2 if doubtful else int(partly)], said, "; ".join(why)

@@ -241,7 +241,7 @@ class Match:
             base = mine[0].set_index("seed")["value"]
             parts += [rows.assign(difference=rows["value"] - rows["seed"].map(base)) for rows in mine]
         columns = ["benchmark", "scale", "algorithm", "lr", "seed", "metric", "value", "difference", "status"]
-        columns += [*scores.BY_CLIENT] * any(b.by_client for b in self.benchmarks)
+        columns += scores.BY_CLIENT if any(b.by_client for b in self.benchmarks) else ()
         return pd.concat(parts, ignore_index=True).reindex(columns=[*columns, "edge", "chosen_on"])
 
     def _rows(self, entry: Entry) -> pd.DataFrame:

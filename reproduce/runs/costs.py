@@ -9,15 +9,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.experiment import Experiment
 from reproduce.papers import PAPERS
-from reproduce.runs import ends, plan, results
+from reproduce.runs import ends, results
 from reproduce.runs.ends import NOTHING, Ends
 from reproduce.runs.plan import Job
 from reproduce.settings import budget, limits, settings
 from reproduce.text import duration
+
+if TYPE_CHECKING:
+    from reproduce.runs.catalogue import Known
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,8 @@ def said(costs: Iterable[Cost]) -> str:
     known = max(0.0, seconds - loose)
     exact = most - seconds < 0.005 * most
     bounded = f"about {duration(known)} (≤ {duration(most - loose)})"
-    parts = [duration(known) if exact else bounded] * (known > 0) + [f"≤ {duration(loose)}"] * (loose > 0)
-    return " + ".join(parts) or duration(0)
+    parts = [(duration(known) if exact else bounded) if known > 0 else "", f"≤ {duration(loose)}" if loose > 0 else ""]
+    return " + ".join(filter(None, parts)) or duration(0)
 
 
 def on() -> str:
@@ -93,16 +96,16 @@ def at_most(job: Job) -> bool:
     return any(map(ends.early, job.experiments))
 
 
-def minutes(scale: str, paper: str, name: str, attempt: int = 1) -> int:
+def minutes(job: Known, attempt: int = 1) -> int:
     """Run time to ask a cluster for: three times the estimate and at least ten minutes, for each attempt; no more than
     it gives."""
-    asked = max(10, math.ceil(3 * due(plan.job(scale, paper, name)).seconds / 60))
+    asked = max(10, math.ceil(3 * job.due.seconds / 60))
     return int(min(attempt * asked, 60 * limits()[0]))
 
 
-def submissions(job: Job) -> int:
+def submissions(job: Known) -> int:
     """In how many jobs of a cluster a training is cut, by one and a half times the estimate."""
-    return max(1, math.ceil(1.5 * due(job).seconds / piece()))
+    return max(1, math.ceil(1.5 * job.due.seconds / piece()))
 
 
 def piece() -> float:
@@ -110,14 +113,16 @@ def piece() -> float:
     return 0.9 * 3600 * limits()[0]
 
 
-def megabytes(scale: str, paper: str, name: str, attempt: int = 1) -> int:
-    """Memory to ask a cluster for, for each attempt: torch and the data set, and one and a half times the estimate with
-    what all runs keep; where the job was trained before, not less than a quarter more than it had then. No more than
-    it gives."""
-    job = plan.job(scale, paper, name)
+def megabytes(job: Known, attempt: int = 1) -> int:
+    """Memory to ask a cluster for, for each attempt; no more than it gives."""
+    return int(min(attempt * job.memory, 1000 * limits()[1]))
+
+
+def memory(job: Job) -> int:
+    """Megabytes for a training: torch and the data set, and one and a half times the estimate with what all runs keep;
+    where the job was trained before, not less than a quarter more than it had then."""
     peak = max((run.training.get("peak_memory", 0) for run in results.standing(job).there), default=0)
-    needed = math.ceil(max(2000 + 1.5 * (due(job).bytes + kept(job)) / 1e6, 1.25 * peak / 1e6))
-    return int(min(attempt * needed, 1000 * limits()[1]))
+    return math.ceil(max(2000 + 1.5 * (due(job).bytes + kept(job)) / 1e6, 1.25 * peak / 1e6))
 
 
 def kept(job: Job) -> float:
@@ -142,10 +147,10 @@ def held(job: Job) -> float:
     return kept(job) + asked
 
 
-def expensive(job: Job) -> str:
+def expensive(job: Known) -> str:
     """Why the job is too long for `REPRODUCE_BUDGET`, or ""."""
     hours = budget()
-    return over(hours) if hours is not None and due(job).seconds > 3600 * hours else ""
+    return over(hours) if hours is not None and job.due.seconds > 3600 * hours else ""
 
 
 def over(hours: float) -> str:

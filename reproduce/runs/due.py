@@ -20,7 +20,7 @@ from pathlib import Path
 
 from reproduce import files, store
 from reproduce.runs import costs, plan, results
-from reproduce.runs.plan import Job
+from reproduce.runs.catalogue import Catalogue, Known, catalogue, seen
 from reproduce.settings import budget as hours_allowed
 from reproduce.settings import seeds
 
@@ -47,34 +47,38 @@ def budget(targets: Collection[str]) -> Budget:
 
 
 @cache
-def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], tuple[tuple[Job, str], ...]]:
+def jobs(scale: str) -> Catalogue:
+    """What is known when the workflow starts."""
+    return catalogue(scale)
+
+
+@cache
+def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Known, ...], tuple[tuple[Known, str], ...]]:
     """The jobs to train for an artifact, and those whose result does not hold and that are left out, with the reason.
 
     What is left out is used as it is, if it is of the same declaration.
     """
     there = all(Path(f).exists() for f in plan.outputs(scale, name)[:-1])  # the record may be older than records are
     due, left = [], []
-    for job in plan.artifact_jobs(scale, name):
-        standing = results.standing(job)
-        hours = costs.due(job).seconds / 3600
-        if standing.holds:
+    for job in jobs(scale).of(name):
+        if job.holds:
             continue
         if plan.missing(job):
             left.append((job, plan.missing(job)))
-        elif hours > allowed.hours:
+        elif job.due.seconds > 3600 * allowed.hours:
             left.append((job, costs.over(allowed.hours)))
-        elif there and not allowed.gaps and _gap(standing):
+        elif there and not allowed.gaps and _gap(job):
             left.append((job, "a gap of what is there"))
         else:
             due.append(job)
     return tuple(due), tuple(left)
 
 
-def _gap(standing: results.Standing) -> bool:
+def _gap(job: Known) -> bool:
     """Is there nothing, or less than is declared? Seeds that were set are asked for, whatever is there."""
-    missing = any(run.state == "missing" for run in standing.runs)
-    early = any(run.early for run in standing.runs)
-    return not standing.exists or (standing.usable and (early or missing) and not (missing and seeds() is not None))
+    missing = any(run.state == "missing" for run, _ in job.seen)
+    early = any(run.early for run, _ in job.seen)
+    return not job.exists or (job.usable and (early or missing) and not (missing and seeds() is not None))
 
 
 @cache
@@ -83,16 +87,16 @@ def announce(scale: str, name: str, allowed: Budget) -> None:
     due, left = training(scale, name, allowed)
     parts = []
     if due:
-        why = results.said([run for j in due for run in results.standing(j).due])
+        why = results.said([run for run in seen(due) if run.due])
         parts.append(f"trains {total(due)} ({why})")
-        older = sum(all(run.state == "older" for run in results.standing(j).due) for j in due)
+        older = sum(all(run.state == "older" for run, _ in job.seen if run.due) for job in due)
         parts.append(f"`reproduce replay {name} --scale {scale}` may confirm {older} instead" if older else "")
     able = [job for job, reason in left if not plan.missing(job)]
-    kept = Counter((reason, results.standing(job).usable) for job, reason in left)
+    kept = Counter((reason, job.usable) for job, reason in left)
     for (reason, usable), count in kept.items():
         parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
     if able:
-        most = max(costs.due(j).seconds for j in able) / 3600
+        most = max(job.due.seconds for job in able) / 3600
         parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains the {len(able)} too" if parts else "")
     if parts:
         print(f"{name} at scale {scale} {'; '.join(filter(None, parts))}", file=sys.stderr)
@@ -103,19 +107,18 @@ def summary(scale: str, allowed: Budget) -> None:
     """Say on stderr, once: what a whole scale lacks, by paper; what is trained within the budget; how to go on."""
     from reproduce.text import duration
 
-    left: dict[str, list[Job]] = {}  # why, or "" -> jobs
+    left: dict[str, list[Known]] = {}  # why, or "" -> jobs
     times = Counter[str]()
-    for job in (j for j in plan.jobs(scale) if not results.standing(j).holds):
-        seconds = costs.due(job).seconds
-        over = costs.over(allowed.hours) if seconds > 3600 * allowed.hours else ""
+    for job in (j for j in jobs(scale).jobs if not j.holds):
+        over = costs.over(allowed.hours) if job.due.seconds > 3600 * allowed.hours else ""
         left.setdefault("without data" if plan.missing(job) else over, []).append(job)
-        times[job.paper] += math.ceil(seconds)
+        times[job.paper] += math.ceil(job.due.seconds)
     if left:
-        lacking = [job for jobs in left.values() for job in jobs]
+        lacking = [job for each in left.values() for job in each]
         now, wanting = left.pop("", []), left.get("without data", [])
-        most = max((costs.due(j).seconds / 3600 for j in lacking if j not in wanting), default=0)
+        most = max((job.due.seconds / 3600 for job in lacking if job not in wanting), default=0)
         each = ", ".join(f"{paper} {duration(time)}" for paper, time in times.items())
-        leaves = [f"{len(jobs)} {why}" for why, jobs in left.items()]
+        leaves = [f"{len(each)} {why}" for why, each in left.items()]
         print(f"{scale} scale lacks {total(lacking)}: {each}", file=sys.stderr)
         print(f"trains now {total(now)}", *leaves, sep="; leaves out ", file=sys.stderr)
         print(
@@ -124,12 +127,12 @@ def summary(scale: str, allowed: Budget) -> None:
         )
 
 
-def total(jobs: Iterable[Job]) -> str:
+def total(jobs: Iterable[Known]) -> str:
     """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
     from reproduce.text import counted
 
     found = list(jobs)
-    time = costs.said(map(costs.due, found))
+    time = costs.said(job.due for job in found)
     return f"{counted(len(found), 'job')}, {'about ' * time[0].isdigit()}{time} {costs.on()}"
 
 
@@ -137,14 +140,14 @@ def total(jobs: Iterable[Job]) -> str:
 
 
 @cache
-def train_marker(job: Job) -> list[str]:
+def train_marker(job: Known) -> list[str]:
     """What the results file of a job waits for. Last, the file that its training leaves when it has succeeded, gone
     until then; before it, if the results file is there and does not hold, an input that is newer."""
-    trained, standing = Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/trained"), results.standing(job)
+    trained = Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/trained")
     trained.unlink(missing_ok=True)  # of a workflow that was stopped
-    if standing.holds or not standing.exists:
+    if job.holds or not job.exists:
         return [str(trained)]
-    return [_marker(str(trained.with_name("again")), [job.output], standing.words), str(trained)]
+    return [_marker(str(trained.with_name("again")), [job.output], job.words), str(trained)]
 
 
 @cache
@@ -165,7 +168,7 @@ def fresh(scale: str, name: str, allowed: Budget) -> bool:
         return False
     try:
         said = json.loads(files.read_text(Path(made[-1])))
-        of_today = said == store.sealed(plan.made_from(scale, name), Path(made[-2]))
+        of_today = said == store.sealed(plan.made_from(scale, name, jobs(scale).of(name)), Path(made[-2]))
     except (OSError, ValueError, RecursionError):  # damaged: `render` says what is wrong
         return False
     return of_today and not training(scale, name, allowed)[0]
@@ -187,8 +190,7 @@ def _marker(path: str, outputs: Iterable[str], reason: str) -> str:
 
 def refused(scale: str) -> list[str]:
     """What lies there and is not used: results files that are damaged or of something else, cells that were changed."""
-    found = [(j.output, results.standing(j)) for j in plan.jobs(scale)]
-    bad = [f"{path}: {standing.words}" for path, standing in found if standing.exists and not standing.usable]
+    bad = [f"{job.output}: {job.words}" for job in catalogue(scale).jobs if job.exists and not job.usable]
     cells = [Path(plan.cells_file(scale, a.id)) for a in plan.select(None)]
     for path in filter(os.path.lexists, cells):
         try:

@@ -9,7 +9,6 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +16,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.runs import plan, results
 from reproduce.runs.plan import Job
 from reproduce.runs.results import Joined
+from reproduce.settings import seeds
 
 Ends = Mapping[Experiment, Sequence[float]]
 """Experiment -> how far each of its runs went, as a share of the rounds or virtual seconds that it may take."""
@@ -31,8 +31,13 @@ def early(e: Experiment) -> bool:
 
 def there(scale: str, paper: str) -> tuple[tuple[Job, ...], tuple[object, ...]]:
     """The jobs of a paper whose runs may end at a target, and what changes with their results."""
-    jobs = tuple(j for j in plan.jobs(scale) if j.paper == paper and any(map(early, j.experiments)))
-    return jobs, tuple(results.stamp(Path(j.output)) for j in jobs)
+    jobs = _early(scale, paper, seeds())
+    return jobs, tuple(results.stamp(j.output) for j in jobs)
+
+
+@cache
+def _early(scale: str, paper: str, seeds: object) -> tuple[Job, ...]:
+    return tuple(j for j in plan.jobs(scale) if j.paper == paper and any(map(early, j.experiments)))
 
 
 @lru_cache(16)

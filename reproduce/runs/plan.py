@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reproduce.declare import closure
 from reproduce.declare.artifact import Artifact
-from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical
+from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical, own_code
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_text
 from reproduce.papers import PAPERS, artifacts
@@ -25,6 +26,9 @@ from reproduce.report.histories import Source
 from reproduce.report.names import pretty
 from reproduce.report.spellings import NAMES
 from reproduce.settings import Settings, seeds, settings
+
+if TYPE_CHECKING:
+    from reproduce.runs.catalogue import Known
 
 _JOB_NAME = re.compile(r"[a-z0-9-]+")
 
@@ -58,6 +62,11 @@ class Job:
     @property
     def runs(self) -> int:
         return len(self.experiments) * len(self.panel.seeds)
+
+    @cached_property
+    def own(self) -> bool:
+        """Has code of a user's own a part in it?"""
+        return any(map(own_code, self.experiments))
 
 
 # --- artifacts and jobs -----------------------------------------------------------------------------------------------
@@ -187,10 +196,13 @@ def cells_file(scale: str, name: str) -> str:
 
 def outputs(scale: str, name: str) -> list[str]:
     """The files that rendering an artifact writes: for readers, the cells, and what they were made from (`due`)."""
-    a = artifact(name)
-    drawn = [f"{a.kind}s/{scale}/{a.paper}_{a.name}{ending}" for ending in ENDINGS[a.kind]]
     cells = cells_file(scale, name)
-    return [*drawn, cells, cells.replace(".csv", ".json")]
+    return [*for_readers(scale, name, artifact(name).kind), cells, cells.replace(".csv", ".json")]
+
+
+def for_readers(scale: str, name: str, kind: str) -> list[str]:
+    """What is made of an artifact of a kind, but for its cells."""
+    return [f"{kind}s/{scale}/{name.replace('/', '_')}{ending}" for ending in ENDINGS[kind]]
 
 
 def artifact_files(scale: str) -> list[str]:
@@ -219,23 +231,24 @@ def drawn(paper: str) -> str:
     return _sha(closure.digest(code - {PACKAGE / "report" / "spellings.py"}), json.dumps(names))
 
 
-def made_from(scale: str, name: str) -> dict[str, Any]:
-    """The record of an artifact made now: digests of what draws it and of each of its results files; seeds, if set."""
+def made_from(scale: str, name: str, read: Iterable[Job | Known] | None = None) -> dict[str, Any]:
+    """The record of an artifact made now: digests of what draws it and of each of its results files; seeds, if set.
+    read: its jobs, if they are at hand."""
     digests = {}
-    for file in (Path(j.output) for j in artifact_jobs(scale, name)):
+    for file in (Path(j.output) for j in (artifact_jobs(scale, name) if read is None else read)):
         with suppress(OSError, UserError):  # none, or one that cannot be read: `histories` says so
             digests[file.stem] = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
     made = {"drawn by": drawn(artifact(name).paper), "results": digests}
     return made | {"seeds": list(only)} if (only := seeds()) else made
 
 
-def missing(job: Job) -> str:
+def missing(job: Job | Known) -> str:
     """Why the job cannot run here ("needs svhn"), or "" if it can."""
     names = lacking(job)
     return f"needs {' and '.join(names)}" if names else ""
 
 
-def lacking(job: Job) -> list[str]:
+def lacking(job: Job | Known) -> list[str]:
     """The data sets that the job needs and that are not available here."""
     return [name for name in job.requires if not _available(name, settings())]
 

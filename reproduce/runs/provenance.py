@@ -8,15 +8,13 @@ import sys
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
+from reproduce.declare.closure import PACKAGE
 from reproduce.engine.host import machine
 from reproduce.engine.kernels import library
 from reproduce.errors import UserError, say_once
 from reproduce.settings import variable
-
-PACKAGE = Path(__file__).parent.parent
 
 
 def environment() -> dict[str, Any]:

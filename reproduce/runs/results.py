@@ -25,10 +25,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reproduce import files, store
-from reproduce.declare.experiment import Experiment, code, declares, own_code, recorded
+from reproduce.declare.experiment import Experiment, code, declares, recorded
 from reproduce.errors import UserError, say_once
 from reproduce.settings import settings
 from reproduce.store import Stored
@@ -54,6 +54,17 @@ REPLAYED = (
 """The columns of the record of replays, results/SCALE/replay.csv: one line a job, what was compared, did it agree?"""
 
 
+class Seen(NamedTuple):
+    """What is said of a run: its state; is it there, did it end at its target, is it of uncommitted code, is it to be
+    trained?"""
+
+    state: str
+    there: bool
+    early: bool
+    uncommitted: bool
+    due: bool
+
+
 @dataclass(frozen=True)
 class Joined:
     """A declared run, and what is stored of it, if that can be used."""
@@ -68,6 +79,11 @@ class Joined:
     def due(self) -> bool:
         """Is it to be trained?"""
         return self.state not in ("current", "confirmed") or (self.early and not settings().to_target)
+
+    @property
+    def seen(self) -> Seen:
+        uncommitted = bool(self.stored and self.stored.training["git"].endswith("+"))
+        return Seen(self.state, bool(self.stored), self.early, uncommitted, self.due)
 
 
 @dataclass(frozen=True)
@@ -108,14 +124,14 @@ class Standing:
         """What is there, for people; "" for a missing file."""
         if self.refused or not self.exists:
             return self.refused
-        return said(self.runs) or "current"
+        return said([run.seen for run in self.runs]) or "current"
 
 
-def said(runs: Sequence[Joined]) -> str:
+def said(runs: Sequence[Seen]) -> str:
     """What is to be said of runs; "" if all are of today's code and as declared: "3 of 9 runs missing; ..."."""
     counts = Counter(WORDS[run.state] for run in runs if run.state != "current")
     counts["followed only to the target"] = sum(run.early for run in runs)
-    counts["of uncommitted code"] = sum(bool(r.stored and r.stored.training["git"].endswith("+")) for r in runs)
+    counts["of uncommitted code"] = sum(run.uncommitted for run in runs)
     phrases = [(counts[words], words) for words in dict.fromkeys([*WORDS.values(), *counts]) if counts[words]]
     whole = {len(runs): f"all {len(runs)} runs", 1: "1 run"} if len(runs) > 1 else {1: "the run"}
     return "; ".join(
@@ -125,16 +141,14 @@ def said(runs: Sequence[Joined]) -> str:
 
 def standing(job: Job) -> Standing:
     """What is there of `job`; the answer changes with the file, the code and the replays."""
-    own = any(map(own_code, job.experiments))
-    here = settings()
-    key = stamp(Path(job.output)), stamp(replay_file(job.scale)), here.precision_asked
-    return (_standing.__wrapped__ if own else _standing)(job, *key)
+    key = stamp(Path(job.output)), stamp(replay_file(job.scale)), settings().precision_asked
+    return (_standing.__wrapped__ if job.own else _standing)(job, *key)
 
 
-def stamp(path: Path) -> tuple[int, int] | bool:
+def stamp(path: Path | str) -> tuple[int, int] | bool:
     """Changes with a file; False if nothing is there."""
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:  # none, or a link that leads nowhere
         return os.path.lexists(path)
     return status.st_mtime_ns, status.st_size
@@ -173,8 +187,9 @@ def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joi
     is compared with today's for their settings; others that came later do not matter.
     """
     dates = {run.stored.training["date"] for run in joined if run.stored}
-    covered = [run for run in joined if run.stored and run.stored.training["date"] <= line.get("result", "")]
-    valid = line.get("result") in dates and line["code"] == code(dict.fromkeys(run.experiment for run in covered))
+    end = line.get("result", "")
+    covered = [run.experiment for run in joined if run.stored and run.stored.training["date"] <= end]
+    valid = end in dates and line["code"] == code(dict.fromkeys(covered))
     by_replay = {"yes": "confirmed", "no": "differs"}[line["agrees"]] if valid else "older"
     today = {e: code([e]) for e in dict.fromkeys(run.experiment for run in joined if run.stored)}
     for run in joined:
@@ -187,7 +202,7 @@ def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joi
         elif run.stored.code == today[run.experiment]:
             yield replace(run, state="current")
         else:
-            yield replace(run, state=by_replay if run in covered else "older")
+            yield replace(run, state=by_replay if run.stored.training["date"] <= end else "older")
 
 
 def _unchanged(files: Mapping[str, str]) -> bool:
@@ -230,11 +245,6 @@ def _found(path: Path, stamp: tuple[int, int] | bool) -> tuple[tuple[Stored, ...
         return (), str(error)
 
 
-def of(jobs: Iterable[Job]) -> list[Joined]:
-    """The declared runs of jobs."""
-    return [run for job in jobs for run in standing(job).runs]
-
-
 def read_by(scale: str, name: str) -> list[Joined]:
     """The declared runs that an artifact ("fedacs/fig6") reads; its jobs may have more, for others."""
     from reproduce.runs import plan
@@ -245,14 +255,14 @@ def read_by(scale: str, name: str) -> list[Joined]:
     return [r for panel, r in pairs if r.seed in seeds[panel] and r.experiment.declaration in mine[panel]]
 
 
-def tally(declared: Iterable[Joined]) -> str:
+def tally(declared: Iterable[Seen]) -> str:
     """Those of the runs that are there, by state: "190 runs: 148 current, 42 confirmed; 142 of uncommitted code"."""
-    runs = [run for run in declared if run.stored]
+    runs = [run for run in declared if run.there]
     counts = Counter(run.state for run in runs)
     states = ", ".join(
         f"{counts[state]:,} {WORDS[state] if state == 'older' else state}" for state in WORDS if counts[state]
     )
-    dirty = sum(bool(run.stored and run.stored.training["git"].endswith("+")) for run in runs)
+    dirty = sum(run.uncommitted for run in runs)
     text = counted(len(runs), "run")
     return f"{text}: {states}" + (f"; {dirty:,} of uncommitted code" if dirty else "") if runs else text
 

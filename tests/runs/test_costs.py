@@ -166,4 +166,4 @@ def test_a_job_that_was_trained_is_asked_for_no_less_than_it_had(scale: str) -> 
     for job in plan.jobs(scale):
         if Path(job.output).is_file():
             peak = max((run.training.get("peak_memory", 0) for run in results.standing(job).there), default=0)
-            assert costs.megabytes(scale, job.paper, job.name) >= peak / 1e6
+            assert costs.memory(job) >= peak / 1e6

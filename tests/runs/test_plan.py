@@ -1,5 +1,6 @@
 """The plan: jobs of a scale, names, digests, what is missing, and what asking does not import."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts
-from reproduce.runs import costs, due, plan
+from reproduce.runs import catalogue, costs, due, plan
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,24 @@ def available(name: str, settings: object) -> SimpleNamespace:
 
 
 @pytest.fixture
-def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def declare(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None]:
     """Replace the artifacts of the papers by those given; the plan is made anew."""
 
     def declare(*found: Artifact) -> None:
         monkeypatch.setattr(plan, "artifacts", lambda paper="": tuple(a for a in found if paper in ("", a.paper)))
-        plan._jobs.cache_clear()
+        forget()
 
+    def forget() -> None:
+        shutil.rmtree(store, ignore_errors=True)
+        for asked in (plan._jobs, catalogue._catalogue, due.jobs, due.training):
+            asked.cache_clear()
+
+    store = tmp_path_factory.mktemp("store")
+    monkeypatch.setenv("REPRODUCE_STORE", str(store))
     plan._available.cache_clear()
     monkeypatch.setitem(sys.modules, "reproduce.data.load", SimpleNamespace(available=available))
     yield declare
-    plan._jobs.cache_clear()
+    forget()
     plan._available.cache_clear()
 
 
@@ -159,6 +167,7 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
     found = plan.sources("smoke", "fedacs/fig1")[0]
     assert (found.panel, found.without) == ("mixed", "no results yet on MNIST and SVHN"), "whatever data is here"
     monkeypatch.setattr(costs, "due", lambda job: costs.Cost(0, 0, 3600.5, 0))
+    declare(artifact("fig1", mixed, panel("fine")))
     assert [[j.name for j in due.training("smoke", "fedacs/fig1", due.Budget(hours))[0]] for hours in (1, 2)] == [
         [],
         ["fine"],
@@ -171,9 +180,9 @@ def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: 
     """Three times the estimated time, one and a half times the memory, states included, and 2 GB for torch."""
     declare(artifact("fig1", panel("a", experiment("fedavg"), experiment("fedprox", lr=0.2))))
     monkeypatch.setattr(costs, "together", lambda those, *_: costs.Cost(40, 10.0, 400.0 * len(those), 10**9))
-    assert costs.minutes("smoke", "fedacs", "a") == 40
     monkeypatch.setattr(costs, "kept", lambda job: 2e9)
-    assert costs.megabytes("smoke", "fedacs", "a") == 6500
+    job = catalogue.known(plan.job("smoke", "fedacs", "a"))
+    assert (costs.minutes(job), costs.megabytes(job)) == (40, 6500)
 
 
 def test_environment_leaves_what_the_configuration_leaves_open() -> None:

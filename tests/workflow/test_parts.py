@@ -8,11 +8,13 @@ import yaml
 from miniature import ROOT, snakemake, text
 
 from reproduce.runs import costs, due, plan, rates
+from reproduce.runs.catalogue import known
 from reproduce.runs.costs import Cost
 
 SLOW = """
 import signal, sys, time
 from pathlib import Path
+from reproduce.runs.catalogue import known
 from reproduce.runs import job as quick
 
 train_job = quick.train_job
@@ -60,17 +62,18 @@ def test_a_part_that_fails_ends_it(project: Path) -> None:
 
 def test_nothing_is_asked_for_beyond_what_a_cluster_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     job = plan.job("paper", "fedagrac", "fig4-alexnet-equal--fedagrac")
-    asked = job.scale, job.paper, job.name
     monkeypatch.setattr(costs, "due", lambda job: Cost(0, 0, 100 * 3600, 10**9))
-    assert (costs.minutes(*asked), costs.submissions(job)) == (18000, 1)
-    assert costs.megabytes(*asked) > 100_000
+    asked = known(job)
+    assert (costs.minutes(asked), costs.submissions(asked)) == (18000, 1)
+    assert costs.megabytes(asked) > 100_000
     monkeypatch.setenv("REPRODUCE_LONGEST", "24")
     monkeypatch.setenv("REPRODUCE_MEMORY", "64")
-    assert [costs.minutes(*asked, attempt) for attempt in (1, 2)] == [1440, 1440]
-    assert costs.submissions(job) == 7, "one and a half times 100 hours in pieces of 21.6"
-    assert [costs.megabytes(*asked, attempt) for attempt in (1, 2)] == [64_000, 64_000]
+    assert [costs.minutes(asked, attempt) for attempt in (1, 2)] == [1440, 1440]
+    assert costs.submissions(asked) == 7, "one and a half times 100 hours in pieces of 21.6"
+    assert [costs.megabytes(asked, attempt) for attempt in (1, 2)] == [64_000, 64_000]
     monkeypatch.setattr(costs, "due", lambda job: Cost(0, 0, 1800, 10**9))
-    assert [costs.minutes(*asked, attempt) for attempt in (1, 2)] == [90, 180]
+    asked = known(job)
+    assert [costs.minutes(asked, attempt) for attempt in (1, 2)] == [90, 180]
 
 
 def test_a_gpu_has_its_own_rates(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +98,9 @@ def test_the_plan_of_a_gpu_profile_trains_what_needs_a_gpu(monkeypatch: pytest.M
     monkeypatch.setenv("REPRODUCE_DEVICE", said["device"])
     monkeypatch.setattr(plan, "lacking", lambda job: [])
     due.training.cache_clear()
+    due.jobs.cache_clear()
     trained, left = due.training("paper", "fedagrac/fig4", due.Budget(said["budget"]))
     due.training.cache_clear()
+    due.jobs.cache_clear()
     assert {job.name for job in trained} >= {f"fig4-alexnet-{way}--fedagrac" for way in ("equal", "async")}
     assert not left

@@ -1,0 +1,175 @@
+"""What is known of the tables, figures and jobs of a scale, in words and numbers: what they are, what is there of them,
+what they cost.
+
+`list`, `plan` and every start of Snakemake ask for no more. It is kept in the store until a file changes that it
+follows from, so that they need not declare all experiments and read all results again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reproduce import files
+from reproduce.declare.experiment import PACKAGE
+from reproduce.errors import UserError
+from reproduce.papers import total
+from reproduce.runs import costs, plan, results
+from reproduce.runs.costs import Cost
+from reproduce.runs.results import Seen
+from reproduce.settings import seeds, settings, variable
+
+
+class Listed(NamedTuple):
+    """A table or figure: how many panels it reads, and how many runs these have."""
+
+    id: str
+    paper: str
+    kind: str
+    title: str
+    panels: int
+    runs: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """A job without its experiments, of which there are so many.
+
+    cost: of all its runs; due: of those to train, of all if none is; memory: in megabytes. at_most: may runs end at a
+    target? exists, usable, holds, state, words: as of `results.Standing`. seen: how many of its runs are how. digest:
+    see `plan.digest`.
+    """
+
+    scale: str
+    paper: str
+    name: str
+    panel: str
+    output: str
+    artifacts: tuple[str, ...]
+    requires: tuple[str, ...]
+    experiments: int
+    seeds: tuple[int, ...]
+    cost: Cost
+    due: Cost
+    memory: int
+    at_most: bool
+    exists: bool
+    usable: bool
+    holds: bool
+    state: str
+    words: str
+    seen: tuple[tuple[Seen, int], ...]
+    digest: str
+
+    @property
+    def runs(self) -> int:
+        return self.experiments * len(self.seeds)
+
+
+class Catalogue(NamedTuple):
+    """total: how many tables and figures of the papers there are."""
+
+    total: str
+    artifacts: tuple[Listed, ...]
+    jobs: tuple[Known, ...]
+
+    def select(self, target: str | None) -> list[Listed]:
+        """As `plan.select`."""
+        found = [a for a in self.artifacts if target in (None, a.paper, a.id)]
+        if not found:
+            plan.select(target)  # says what is unknown
+        return found
+
+    def of(self, artifact: str) -> list[Known]:
+        """The jobs that it reads."""
+        return [job for job in self.jobs if artifact in job.artifacts]
+
+
+def seen(jobs: Iterable[Known]) -> Iterator[Seen]:
+    """How each of the runs of jobs is."""
+    return (run for job in jobs for run, count in job.seen for _ in range(count))
+
+
+def catalogue(scale: str) -> Catalogue:
+    """That of a scale as its files are now."""
+    return _catalogue(plan.check_scale(scale), follows(scale), settings().store / f"catalogue-{scale}.json")
+
+
+@lru_cache(8)
+def _catalogue(scale: str, follows: str, kept: Path) -> Catalogue:
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        said = json.loads(files.read_text(kept))
+        if said["follows"] == follows:
+            return Catalogue(
+                said["total"], tuple(Listed(*a) for a in said["artifacts"]), tuple(map(_read, said["jobs"]))
+            )
+    found = Catalogue(total(), tuple(_listed(scale)), tuple(map(known, plan.jobs(scale))))
+    with suppress(UserError):  # where nothing can be written it is only slower
+        said = {"follows": follows, **found._asdict(), "jobs": [asdict(job) for job in found.jobs]}
+        files.write_text(kept, json.dumps(said))
+    return found
+
+
+def _read(said: dict[str, Any]) -> Known:
+    """A job as it was kept: lists are tuples again."""
+    of = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+    of |= {name: Cost(**said[name]) for name in ("cost", "due")}
+    return Known(**of | {"seen": tuple((Seen(*run), count) for run, count in said["seen"])})
+
+
+def follows(scale: str) -> str:
+    """Digest of what all this follows from: names, sizes and times of the package's files and of the results; settings;
+    the machine, which the times are of."""
+    folders = [PACKAGE, *filter(None, [variable("REPRODUCE_PAPERS")])]
+    sources = [os.path.join(root, name) for top in folders for root, _, names in os.walk(top) for name in names]
+    paths = [path for path in sources if not path.endswith(".pyc")]
+    paths += [str(results.replay_file(scale)), *map(str, Path("results", scale).glob("*/*.parquet"))]
+    stamps = [(path, results.stamp(path)) for path in sorted(paths)]
+    here = settings()
+    asked = here.precision, here.precision_asked, here.device, here.to_target, here.reuse
+    return hashlib.sha256(json.dumps([stamps, os.getcwd(), platform.node(), seeds(), asked]).encode()).hexdigest()
+
+
+def _listed(scale: str) -> Iterator[Listed]:
+    for a in plan.select(None):
+        panels = a.panels(scale)
+        yield Listed(
+            a.id, a.paper, a.kind, a.title, len(panels), sum(len(p.experiments) * len(p.seeds) for p in panels)
+        )
+
+
+def known(job: plan.Job) -> Known:
+    """What is known of a job."""
+    there = results.standing(job)
+
+    return Known(
+        scale=job.scale,
+        paper=job.paper,
+        name=job.name,
+        artifacts=job.artifacts,
+        panel=job.panel.name,
+        output=job.output,
+        requires=job.requires,
+        experiments=len(job.experiments),
+        seeds=job.panel.seeds,
+        cost=costs.cost(job),
+        due=costs.due(job),
+        memory=costs.memory(job),
+        at_most=costs.at_most(job),
+        exists=there.exists,
+        usable=there.usable,
+        holds=there.holds,
+        state=there.state,
+        words=there.words,
+        seen=tuple(Counter(run.seen for run in there.runs).items()),
+        digest=plan.digest(job, settings().precision),
+    )
