@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reproduce import files
+from reproduce import files, store
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError
 from reproduce.papers import total
@@ -45,8 +45,8 @@ class Known:
     """A job without its experiments, of which there are so many.
 
     cost: of all its runs; due: of those to train, of all if none is; memory: in megabytes. at_most: may runs end at a
-    target? exists, usable, holds, state, words: as of `results.Standing`. seen: how many of its runs are how. digest:
-    see `plan.digest`.
+    target? exists, refused, usable, holds, state, words: as of `results.Standing`. seen: how many of its runs are how.
+    digest: see `plan.digest`.
     """
 
     scale: str
@@ -63,6 +63,7 @@ class Known:
     memory: int
     at_most: bool
     exists: bool
+    refused: str
     usable: bool
     holds: bool
     state: str
@@ -100,8 +101,11 @@ def seen(jobs: Iterable[Known]) -> Iterator[Seen]:
 
 
 def catalogue(scale: str) -> Catalogue:
-    """That of a scale as its files are now."""
-    return _catalogue(plan.check_scale(scale), follows(scale), settings().store / f"catalogue-{scale}.json")
+    """That of a scale as its files are now; says which results cannot be used."""
+    found = _catalogue(plan.check_scale(scale), follows(scale), settings().store / f"catalogue-{scale}.json")
+    for job in (job for job in found.jobs if job.refused):
+        store.say(Path(job.output), job.refused)
+    return found
 
 
 @lru_cache(8)
@@ -166,6 +170,7 @@ def known(job: plan.Job) -> Known:
         memory=costs.memory(job),
         at_most=costs.at_most(job),
         exists=there.exists,
+        refused=there.refused,
         usable=there.usable,
         holds=there.holds,
         state=there.state,

@@ -17,6 +17,7 @@ from reproduce.declare.experiment import Experiment, Panel, canonical, code, rec
 from reproduce.errors import UserError, say_once
 from reproduce.problem import Quadratic
 from reproduce.runs import costs, due, plan, results
+from reproduce.runs.catalogue import Catalogue, known
 from reproduce.runs.plan import Job
 from reproduce.store import Stored
 from reproduce.systems import System
@@ -74,8 +75,8 @@ def test_where_one_run_is_of_own_code_nothing_is_remembered(
 ) -> None:
     """Its file may have changed."""
     both = job(experiment(0.1), experiment(0.2))
+    monkeypatch.setattr(plan, "own_code", lambda e: e.labels["eta"] == 0.2)
     stored(both)
-    monkeypatch.setattr(results, "own_code", lambda e: e.labels["eta"] == 0.2)
     known = results._standing.cache_info()
     assert results.standing(both).state == "current"
     assert results._standing.cache_info() == known
@@ -268,7 +269,8 @@ def test_what_is_due_for_a_figure_and_what_is_said_of_it(
     stored: Callable[..., results.Standing], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A gap of a figure that is there is left unless seeds or a budget are named, what is of older code is trained."""
-    monkeypatch.setattr(plan, "artifact_jobs", lambda *_: (job(),))
+    read = replace(job(), artifacts=("fedacs/fig1",))
+    monkeypatch.setattr(due, "jobs", lambda _: Catalogue("", (), (known(read),)))
     monkeypatch.setattr(plan, "outputs", lambda *_: ["drawn", "cells", "record"])
     monkeypatch.setattr(costs, "due", lambda _: costs.Cost(0, 0, 1800.0, 0))
 
