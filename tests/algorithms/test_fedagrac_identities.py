@@ -31,13 +31,13 @@ def models(problem: Any, work: Work, algorithms: list[FedAvg], rounds: int, dtyp
     return [one.state["x"] for one in run(experiments, dtype=dtype)]
 
 
-@pytest.mark.parametrize("k", [1, 3, 7, 10, 25, 100, 500, 697])
+@pytest.mark.parametrize("k", [1, 3, 7, 10, 26, 52, 697])
 def test_equal_steps_are_never_above_their_mean(k: int) -> None:
-    """Float weights add up to a mean below k for some of these. One step of 60,000 samples' mean is seen."""
+    """Of seven such weights the float mean is below k for some of these. One step of 60,000 samples' mean is seen."""
+    seven = np.array([9706, 7294, 6322, 5436, 5599, 9349, 2773])
+    assert not ahead(seven / seven.sum(), np.full(7, k)).any()
     weight = np.array([701, 1203, 29_000, 29_096]) / 60_000
-    assert not ahead(weight, np.full(4, k)).any()
-    steps = np.array([k, k, k + 1, k])
-    assert ahead(weight, steps).tolist() == [False, False, True, False]
+    assert ahead(weight, np.array([k, k, k + 1, k])).tolist() == [False, False, True, False]
     mean = np.array([10, 20, 30, 21]) @ weight
     assert ahead(weight, np.array([10, 20, 30, 21])).tolist() == [mean < 10, mean < 20, mean < 30, mean < 21]
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from runs import run
 
-from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot
+from reproduce.algorithms.session_starts import Proposed
 from reproduce.data.batches import Walk
 from reproduce.declare.experiment import Experiment, Label, changed
 from reproduce.engine.layout import Layout
@@ -32,11 +32,6 @@ def test_distance_of_unit_vectors_per_weight_tensor() -> None:
     assert Proposed().distances([10 * b, 0.1 * a], BLOCKS) == pytest.approx([expected])
     assert Proposed().distances([b, -b, a], BLOCKS)[0] == pytest.approx(expected)
     assert Proposed().distances([-b, b], BLOCKS) == pytest.approx([2.0])
-
-
-def test_distance_as_printed_is_one_norm_of_the_difference() -> None:
-    a, b = vector(3, 4, 0, 1, 0, 0, 2), vector(0, 0, 0, 1, 0, 0, 2)
-    assert Proposed(distance="global_l2").distances([b, a], BLOCKS) == pytest.approx([5.0])
 
 
 def test_a_vanishing_gradient_has_no_direction() -> None:
@@ -78,18 +73,6 @@ def test_a_huge_similarity_scale_takes_the_nearest_model(R: float) -> None:
 def test_without_similarity_scale_all_models_count_the_same() -> None:
     assert Proposed(R=0.0).weights(4, np.array([1.9, 0.2, 0.4, 0.0])).tolist() == [0.25] * 4
     assert Proposed(R=0.0, history=3).weights(2, np.array([1.9, 0.2])).tolist() == [0.5] * 2
-
-
-def test_history_keeps_the_latest_sessions() -> None:
-    alpha = Proposed(R=10.0, history=2).weights(4, np.array([0.0, 0.1, 0.3, 0.3]))
-    assert alpha == pytest.approx([0, 0, 0.5, 0.5])
-
-
-def test_weights_of_the_baselines() -> None:
-    assert Previous().weights(3, np.empty(0)).tolist() == [0, 0, 1]
-    assert Average().weights(4, np.empty(0)).tolist() == [0.25] * 4
-    assert len(Average().distances([torch.ones(2)] * 3, {})) == 0
-    assert (Proposed().pilot, RandomPilot().pilot, Average().pilot) == ("trained", "factory", "")
 
 
 @pytest.mark.parametrize(

@@ -263,10 +263,8 @@ def test_short(number: float, text: str) -> None:
     ("seconds", "text"),
     [
         (0, "0 s"),
-        (59, "59 s"),
         (90, "2 min"),
         (3599, "1 h 0 min"),
-        (5400, "1 h 30 min"),
         (90000, "1 d 1 h"),
         (60 * 31_557_600, "60.0 years"),
     ],

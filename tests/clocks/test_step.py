@@ -20,9 +20,6 @@ def outside(self, env, state, *rest):
 def added(self, env, state, *rest):
     state["x"] += 0.9 * rest[-1].sums[0]
 
-def method(self, env, state, *rest):
-    state["x"].add_(rest[-1].sums[0].mul_(0.9))
-
 def pieces(self, env, state, *rest):
     for i in range(0, len(state["x"]), 7):
         state["x"][i : i + 7] += 0.9 * rest[-1].sums[0][i : i + 7]
@@ -35,9 +32,6 @@ def data(self, env, state, *rest):
 
 def array(self, env, state, *rest):
     state["x"].numpy()[:] = (state["x"] + 0.9 * rest[-1].sums[0]).numpy()
-
-def view(self, env, state, *rest):
-    state["x"].view(-1)[:] = outside(self, env, state, *rest) or state["x"]
 
 def arrivals(self, env, state, *rest):
     outside(self, env, state, *rest)
@@ -53,15 +47,15 @@ def arrivals(self, env, state, *rest):
 def own(way):
     return dataclass(frozen=True)(type(way.__name__.title(), (BASE,), {HOOK: way, "__module__": __name__}))
 
-Outside, Added, Method, Pieces = own(outside), own(added), own(method), own(pieces)
-Written, Data, Array, View, Arrivals = own(written), own(data), own(array), own(view), own(arrivals)
+Outside, Added, Pieces = own(outside), own(added), own(pieces)
+Written, Data, Array, Arrivals = own(written), own(data), own(array), own(arrivals)
 """
 HEADS = (
     'from reproduce.algorithms.base import FedAvg as BASE\nHOOK = "aggregate"\n',
     'from reproduce.algorithms.asynchronous import Asynchronous as BASE\nHOOK = "combine"\n',
 )
 """Of clocks with rounds, and of virtual time."""
-WAYS = ("Added", "Method", "Pieces", "Written", "Data", "Array", "View", "Arrivals")
+WAYS = ("Added", "Pieces", "Written", "Data", "Array", "Arrivals")
 
 
 @pytest.mark.parametrize("alias", [a for a in ALIASES if a != "capacities"])  # whole models do not fit there

@@ -13,7 +13,7 @@ from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fiarse import FIARSE
-from reproduce.algorithms.moon import Distillation, Moon
+from reproduce.algorithms.moon import Distillation
 from reproduce.algorithms.narrower import HeteroFL
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
@@ -55,7 +55,6 @@ CONTACTS = Events(FavanoPolicy(2), aggregations=3, every=1)
 REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("rounds need a System", (NET, None, FedAvg(), ROUNDS)),
     ("is a rule of the event clock", (NET, SYSTEM, Asynchronous(), ROUNDS)),
-    ("is a rule of the event clock", (NET, SYSTEM, Favano(), SESSIONS)),
     ("needs an asynchronous rule", (NET, SYSTEM, FedProx(), EVENTS)),
     ("a system with a pace", (NET, SYSTEM, Asynchronous(), EVENTS)),
     ("its work is Steps(k), not PerClient", (NET, replace(PACED, work=PerClient((1,) * 4)), Asynchronous(), EVENTS)),
@@ -65,7 +64,6 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("its schedule says who takes part", (NET, PACED, Asynchronous(participation=WeightedDraws(2)), EVENTS)),
     ("sessions have 4 clients, the problem has 6", (replace(NET, clients=6), SYSTEM, FedAvg(), SESSIONS)),
     ("a quadratic has no network for `distill`", (TOY, SYSTEM, Distillation(), SESSIONS)),
-    ("a quadratic has no network for `contrast`", (TOY, SYSTEM, Moon(), ROUNDS)),
     ("a quadratic has no network for `mask`, `amplify`", (TOY, PARTS, FIARSE(), ROUNDS)),
     ("parts of a network, and a quadratic has none", (TOY, PARTS, HeteroFL(), ROUNDS)),
     ("a Softmax has no narrower form", (NET, PARTS, HeteroFL(), ROUNDS)),
@@ -75,14 +73,10 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("work is given for 3 clients, not for 4", (NET, System(PerClient((1, 2, 3))), FedAvg(), ROUNDS)),
     ("given for 3 clients, not", (NET, System(Steps(1), PerClientLink((0.1, 0.2, 0.3))), FedAvg(), ROUNDS)),
     ("no 3 distinct clients among the 2", (NET, SYSTEM, FedAvg(participation=DistinctClients(3)), SESSIONS)),
-    ("no 5 distinct clients among the 4", (NET, SYSTEM, FedAvg(participation=DistinctClients(5)), ROUNDS)),
     ("has no classes", (TOY, SYSTEM, FedAvg(), Rounds(2, by_class=True))),
-    ("has no classes", (TOY, SYSTEM, FedAvg(), Rounds(2, by_client=True))),
     ("on the view 'test'", (NET, SYSTEM, FedAvg(), Rounds(2, view="train", by_client=True))),
     ("no evaluation view 'train'", (TOY, PACED, Asynchronous(), replace(EVENTS, train_view="train"))),
     ("no evaluation view 'labels:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=("labels:0,1", "test")))),
-    ("no evaluation view 'labels:9,10'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "labels:9,10")))),
-    ("no evaluation view 'held:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=()))),
     ("no evaluation view 'held:3,4'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "held:3,4")))),
     ("no evaluation view 'validation'", (NET, SYSTEM, FedAvg(), Rounds(2, view="validation"))),
 ]

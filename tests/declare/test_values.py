@@ -6,22 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reproduce.algorithms import fiarse, moon, narrower, session_starts
+from reproduce.algorithms import fiarse, narrower, session_starts
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
-from reproduce.algorithms.fedacs import Calibration, DecayFedAvg, FadingFedAvg
-from reproduce.algorithms.fedau import FedAU
-from reproduce.algorithms.os_sampling import OptimalSampling
-from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
-from reproduce.clocks.step import Target
 from reproduce.data import batches
 from reproduce.declare.experiment import Experiment
 from reproduce.declare.values import check_values
 from reproduce.errors import UserError
 from reproduce.models import declared
-from reproduce.partitions import dirichlet, groups, labels
+from reproduce.partitions import dirichlet, labels
 from reproduce.play.specs import NAMES
 from reproduce.problem import Classification, Quadratic
 from reproduce.systems import System, clients, link, schedule, work
@@ -42,51 +37,29 @@ FAVANO, EVERY = FavanoPolicy(1), Events(POLICY, 3, every=1)
 SESSIONS, CONVNET = Sessions(3, 2, PAIR), declared.ConvNet(1, 8, (2, 3), (4,))
 BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
     (work.Steps(1), {"k": (0, 1.5, True, "8", None, 10**10)}),
-    (work.Epochs(1), {"e": (0, -0.5, NAN)}),
     (work.PerClient((1, 2)), {"values": ((1, 0),), "unit": ("rounds",)}),
     (work.Gaussian(5, 1), {"mean": (0,), "variance": (-1,), "mode": ("often",)}),
-    (work.Uniform(1, 2), {"low": (0,)}),
-    (work.DeviceClasses(), {"ratio": (0.0,), "utilisation": (0.0, 1.1)}),
     (link.Same(0.5), {"q": (1.1, -0.1, NAN)}),
-    (link.PerClient((0.5,)), {"q": ((0.5, -0.1),)}),
-    (link.StaticLink(), {"pairing": ("other",)}),
-    (clients.Rotation((1, 2)), {"clients_per_group": ((1, 0),)}),
     (PACE, {"upload": (-1.0, 1e13)}),
     (POLICY, {"n": (0, 10**7), "selections": (((0, -1),),)}),
-    (FAVANO, {"wait": (-1.0,)}),
     (System(), {"pace": (3.0,)}),
     (dirichlet.DirichletClass(0.3), {"alpha": (0.0, -0.3, NAN, INF, True, "0.3", None, 1e308), "min_size": (-1,)}),
     (dirichlet.CappedDirichlet(0.3), {"alpha": (0.0,), "data_seed": (-1, 1.5, 2**32, "1")}),
-    (groups.GroupedShares(0.3), {"alpha": (0.0,), "overlap": (1.0,), "min_size": (-1,)}),
-    (labels.Sharding(), {"per_client": (0,), "data_seed": (-1,)}),
-    (labels.ClassPerClient(), {"order": ("mod",)}),
     (labels.Head(labels.IID(), 0.5), {"share": (0, 1.5)}),
     *((cls(8), {"size": (0,)}) for cls in (batches.Shuffled, batches.Walk, batches.Cyclic, batches.WithReplacement)),
     (FedAvg(), {"lr": (0.0, -1.0, INF, NAN, 10**400, True), "server_lr": (0.0,), "momentum": (1.0, -0.1)}),
     (FedAvg(), {"participation": (WeightedDraws(0), DistinctClients(0))}),
-    (moon.Moon(), {"mu": (-1.0,), "temperature": (0.0,)}),
-    (Calibration(), {"rounds": (0,)}),
-    (FedAU(), {"cutoff": (0,)}),
-    *((cls(), {"decay": (1.0,)}) for cls in (DecayFedAvg, FadingFedAvg)),
-    (OptimalSampling(), {"probe_batch": (-1,)}),
-    (Scaffold(), {"control": ("none",)}),
     (fiarse.FIARSE(), {"sweep": ((0.5, 1.5),), "betas": ((0.9, 1.0),), "scope": ("channel",)}),
     (narrower.ScaleFL(), {"levels": (((1.0, 0, 1.0),),), "distill": (-1.0,)}),
-    (narrower.ScaleFL(), {"temperature": (0.0,), "from_round": (-1,)}),
     (session_starts.Proposed(), {"V": (0,), "history": (-1,), "distance": ("cosine",)}),
-    (Rounds(3), {"rounds": (-1,), "dense_last": (-1,), "trace": (-1,), "every": (0,)}),
     (SESSIONS, {"rounds": (0,), "pilots": (0,), "floor": (-0.1, 1.1), "start": (3,)}),
     (EVERY, {"aggregations": (0,), "horizon": (0.0, NAN, INF), "least": (-1.0, INF), "train_every": (0,)}),
-    (Target("accuracy", 80.0), {"over": (0,)}),
     (declared.Softmax(64, 10), {"features": (0,)}),
     (CONVNET, {"widths": ((2, 3, 4),), "dropout": (1.0,), "dropout_at": ("never",)}),
-    (declared.NormConvNet(), {"normalisation": ("layer",)}),
-    (declared.ImageNetResNet(), {"depth": (50,), "init": ("cifar",)}),
     # records that look at their values when they are made
     (PROBLEM, {"test_samples": (-1, True, 30.0), "clients": (0,), "subset_seed": (2**32,), "partition_seed": (-1,)}),
     (PROBLEM, {"evaluation_batch": (0,), "std": ((0.0,),), "pad": (-1,), "augment": ("x",), "tokenizer": ("x",)}),
     (PROBLEM, {"batches": (8, batches.Fixed(0)), "partition": (object(),)}),
-    (QUADRATIC, {"clients": (0,), "dim": (2.0,), "data_seed": (2**32,), "start": ((1.0, INF),)}),
     (QUADRATIC, {"minimisers": ((("1", "0"), ("0", "1")), [[1.0, 0.0], [0.0, 1.0]])}),
     (Schedule(POLICY, 2, 1, PACE), {"clients": (10**7,), "steps": (0,)}),
 ]

@@ -79,11 +79,6 @@ class OneMemory(Head):
         return F.linear(x, self.w, self.b).tanh()
 
 
-class Standardised(C):
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Any) -> Tensor:
-        return super()._conv_forward(input, weight - weight.mean(), bias)  # type: ignore[no-any-return]
-
-
 class Strided(nn.Module):
     """Samples of its input, by convolutions of 1 x 1."""
 
@@ -178,7 +173,6 @@ KINDS: dict[str, Callable[[], nn.Module]] = {
     "a loss inside": lambda: Contractive(a=L(64, 12)),
     "one memory": OneMemory,
     "strided by keyword": lambda: Strided(C),
-    "strided in a subclass": lambda: Strided(Standardised),
     "double parts": Double,
     "routed": Routed,
     "infinite buffers": Causal,

@@ -10,7 +10,7 @@ from reproduce.declare.values import foreign
 from reproduce.errors import UserError
 from reproduce.partitions.base import asked
 from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass
-from reproduce.partitions.groups import DistinctLabels, GroupedDirichlet, HalfLabels, TwoShard
+from reproduce.partitions.groups import DistinctLabels, GroupedDirichlet, TwoShard
 from reproduce.partitions.labels import IID, ClassPerClient, Head, Sharding, TwoClasses
 from reproduce.problem import Classification
 from reproduce.runs import plan
@@ -25,16 +25,13 @@ from tests.partitions.test_partitions import balanced, sizes
         (ClassPerClient(), np.repeat([0, 1], [1, 20]), 4, "client 1 no samples"),
         (TwoClasses(), np.zeros(9, int), 3, "at least two classes"),
         (DirichletClass(0.001), balanced(2, 100), 10, "1000 draws"),
-        (DirichletClass(1.0), balanced(2, 10), 10, "at least 10 samples each"),
         (GroupedDirichlet(0.3), balanced(4, 10), 3, "even number"),
-        (GroupedDirichlet(0.3), balanced(1, 10), 2, "at least 2 labels"),
         (GroupedDirichlet(0.7, label_sets=((0, 1), (2,), (3,))), balanced(4, 10), 8, "multiple of 3"),
         (GroupedDirichlet(0.7, label_sets=((0, 1), (4,))), balanced(4, 10), 4, r"no sample has the labels \[4\]"),
         (TwoShard(), balanced(10, 1), 10, "no samples: use fewer clients, or more samples"),
         (DistinctLabels(), balanced(10, 3), 0, "cannot be dealt"),
         (TwoShard(), balanced(10, 10), 7, "equal numbers"),
         (Sharding(5), balanced(4, 10), 4, "cannot cover"),
-        (HalfLabels(), balanced(4, 10), 1, "at least 2 clients"),
     ],
 )
 def test_impossible_splits_say_so(partition: Any, labels: np.ndarray, clients: int, words: str) -> None:

@@ -251,9 +251,6 @@ def test_every_trace(timed: Schedule, seed: int, horizon: int) -> None:
     [
         lambda: Schedule(DeFedAvgIIDPolicy(4), 3, 1, FASHION_MNIST),
         lambda: Schedule(AsySGPolicy(1), 3, 2, FASHION_MNIST),
-        lambda: Schedule(AsySGPolicy(4), 3, 1, FASHION_MNIST),
-        lambda: Schedule(FedBuffPolicy(4, "n"), 3, 1, FASHION_MNIST),
-        lambda: Schedule(FavanoPolicy(4), 3, 1, FASHION_MNIST),
         lambda: Schedule(FavanoPolicy(1), 3, 1, Pace(1.0, 0.0, 0.0)),
         lambda: Schedule(FedAvgPolicy(1), 3, 1, Pace(1.0, 1.0, 1.0, Explicit((1.0, 2.0)))),
         lambda: Pace(0.0, 0.0, 0.0),

@@ -160,25 +160,6 @@ def test_where_no_folder_takes_a_library_it_is_loaded_from_a_private_one(
     assert not built(fresh)
 
 
-def test_without_any_folder_other_strategies_take_over_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def nowhere() -> str:
-        raise FileNotFoundError
-
-    monkeypatch.setattr(library, "_folders", lambda: [])
-    monkeypatch.setattr("tempfile.gettempdir", nowhere)
-    monkeypatch.setattr("shutil.which", lambda program: f"/bin/{program}")
-    library._compiler.cache_clear()
-    try:
-        assert not library.available(torch.float32)
-    finally:
-        library._compiler.cache_clear()
-    assert (
-        "no folder takes compiled code; other strategies take over (slower; REPRODUCE_STORE" in capsys.readouterr().err
-    )
-
-
 def test_a_folder_that_others_may_write_to_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever lies there is executed. No home is asked for."""
     monkeypatch.setattr(library, "HERE", tmp_path)
