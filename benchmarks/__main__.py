@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N] [--seed N]`: measures the engine, prints Markdown tables.
 
-Without a name everything but `fig4`, `choice`, `modules`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`,
+Without a name everything but `fig4`, `choice`, `modules`, `precision`, `gpu`, `gpu-dry`, `plan`,
 `peers`, `schedules`, `events`, `roberta`, `play`, `rules`, `asked`, `windows`, `readings` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
@@ -16,8 +16,6 @@ memory      peak memory of 100 clients of ResNet-18
 choice      every strategy that can run a work, and which one the trainer takes
 modules     a user's module beside its declared twin, large networks beside a plain loop over the module
 throughput  training samples per second of the trainer's choice on one core
-start       start-up time of commands: the list, the plans, large partitions
-smoke       profile of `make smoke`
 precision   ResNet-18 in bfloat16 against float32
 gpu         ways to train every network on CUDA, checked against the reference, beside JAX and a loop (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
@@ -53,8 +51,6 @@ from benchmarks import (
     planned,
     precision,
     schedules,
-    smoke,
-    start,
     texts,
     whole,
 )
@@ -152,8 +148,6 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "choice": choice.choice,
     "modules": modules.modules,
     "throughput": throughput,
-    "start": start.start,
-    "smoke": smoke.smoke,
     "precision": precision.main,
     "gpu": gpu.main,
     "gpu-dry": gpu.dry,

@@ -176,6 +176,24 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
     assert at_paper_scale == {"mixed--fedavg": "needs svhn", "mixed--local-only": ""}
 
 
+def test_the_catalogue_is_kept_until_something_changes(
+    declare: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(costs, "together", lambda *_: costs.Cost(0, 0, 1, 0))
+    declare(artifact("fig1", panel("a")))
+    made = catalogue.catalogue("smoke")
+    catalogue._catalogue.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "jobs", lambda scale: pytest.fail("declared again"))
+        assert catalogue.catalogue("smoke") == made
+    Path(made.jobs[0].output).parent.mkdir(parents=True)
+    Path(made.jobs[0].output).touch()
+    assert [job.exists for job in (*made.jobs, *catalogue.catalogue("smoke").jobs)] == [False, True]
+    monkeypatch.setenv("REPRODUCE_SEEDS", "5")
+    assert catalogue.catalogue("smoke").jobs[0].seeds == (5,)
+
+
 def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Three times the estimated time, one and a half times the memory, states included, and 2 GB for torch."""
     declare(artifact("fig1", panel("a", experiment("fedavg"), experiment("fedprox", lr=0.2))))
