@@ -26,7 +26,7 @@ function filter() {
   for (const section of document.querySelectorAll(".paper")) section.hidden = !section.querySelector("article:not([hidden])");
   for (const entry of document.querySelectorAll("[data-of]")) entry.hidden = document.getElementById(entry.dataset.of).hidden;
   const any = Object.keys(chosen).length > 0, count = `${claims} ${claims === 1 ? "claim or check" : "claims and checks"}`;
-  for (const section of document.querySelectorAll(".front")) section.hidden = any;
+  for (const part of document.querySelectorAll(".front")) part.hidden = any;
   for (const part of document.querySelectorAll(".paper > details")) part.open ||= any;
   filtered.hidden = !any;
   filtered.firstElementChild.textContent = `${count} in ${here} ${here === 1 ? "figure or table" : "figures and tables"}: ${Object.values(chosen).join(", ")}.`;
@@ -66,10 +66,10 @@ toggle(!narrow.matches);
 side.addEventListener("click", event => { if (event.target.closest("a") && narrow.matches) toggle(false); });
 addEventListener("hashchange", arrived);
 
-// Wide tables keep the columns that name their rows, as many as fit into half of the frame, one at least.
+// Wide tables keep the columns that name their rows, as many as leave a third of the frame, one at least.
 function keep(frame) {
   const rows = frame.querySelectorAll("tr"), names = frame.querySelectorAll("tbody tr:first-child th");
-  for (let i = 0, at = 0; i < names.length && (!i || at + names[i].offsetWidth < frame.clientWidth / 2); at += names[i++].offsetWidth)
+  for (let i = 0, at = 0; i < names.length && (!i || at + names[i].offsetWidth < frame.clientWidth * 2 / 3); at += names[i++].offsetWidth)
     for (const { cells } of rows)
       if (cells[i]) { cells[i].classList.add("kept"); cells[i].style.left = `${at}px`; }
 }

@@ -58,6 +58,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory, file: Path) -> Iterator[An
 def _everything_shown(browser: Any) -> None:
     resize(browser, 1280)
     choose(browser)
+    fold(browser, True)
+
+
+def fold(browser: Any, opened: bool) -> None:
+    browser.execute_script("for (const e of document.querySelectorAll('details')) e.open = arguments[0]", opened)
 
 
 def resize(browser: Any, width: int, **media: str) -> None:
@@ -133,7 +138,8 @@ def test_a_cell_of_the_scoreboard_shows_its_claims_and_the_address_keeps_them(
     browser: Any, board: list[Verdict], file: Path
 ) -> None:
     browser.execute_async_script(
-        "document.querySelector('.matrix a[href*=\"fedacs-fig7&verdict=fails\"]').click();setTimeout(arguments[0], 100)"
+        "document.querySelector('.matrix a[href*=\"fedacs-fig7&verdict=refuted\"]').click();"
+        "setTimeout(arguments[0], 100)"
     )
     wanted = [v for v in board if (v.artifact, v.verdict) == ("fedacs/fig7", "refuted")]
     assert visible(browser, "article") == ["fedacs-fig7"]
@@ -151,6 +157,17 @@ def test_a_cell_of_the_scoreboard_shows_its_claims_and_the_address_keeps_them(
     go(browser, "fedagrac-table6")
     assert "fedagrac-table6" in visible(browser, "article"), "a place is never hidden"
     assert len(visible(browser, CLAIMS)) == len(board)
+
+
+def test_papers_are_folded_and_a_link_or_a_filter_opens_them(browser: Any) -> None:
+    go(browser, "")
+    fold(browser, False)
+    assert browser.execute_script("return document.querySelector('main').scrollHeight") < 2000
+    go(browser, "fedagrac-table6")
+    assert "fedagrac-table6" in visible(browser, "article")
+    assert "fiarse-table1" not in visible(browser, "article")
+    choose(browser, paper="fiarse")
+    assert "fiarse-table1" in visible(browser, "article")
 
 
 def test_nothing_is_fetched_and_nothing_fails(browser: Any, file: Path) -> None:
@@ -192,7 +209,7 @@ def test_dark_and_print(browser: Any) -> None:
     assert browser.execute_script(colours) != light
     resize(browser, 720, media="print", scheme="dark")
     assert browser.execute_script(colours)[1] == "rgb(255, 255, 255)"
-    chip = "return getComputedStyle(document.querySelector('.v.holds')).backgroundColor"
+    chip = "return getComputedStyle(document.querySelector('.v.supported')).backgroundColor"
     assert browser.execute_script(chip) == "rgb(217, 240, 225)", "paper is light"
     assert visible(browser, "nav") == []
     clipped = (

@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 from reproduce.errors import UserError
 from reproduce.pages import overview, short
 from reproduce.pages.page import citing
+from reproduce.pages.sheet import sheet
 from reproduce.papers import PAPERS
 from reproduce.runs import plan
 from reproduce.verdicts.scope import CHECK
@@ -48,6 +49,21 @@ def test_an_answer_counts_all_claims_of_the_paper(boards: dict[str, list[Verdict
         refuted = sum(v.verdict == "refuted" for v in mine)
         _, _, of_all = short.short(paper, "paper", boards["paper"]).answer.partition("All claims: ")
         assert (f" {refuted} refuted" in of_all.partition("; ")[0]) == bool(refuted)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_review_sheet_has_numbers_with_intervals_and_counts_what_was_not_run(
+    paper: str, boards: dict[str, list[Verdict]]
+) -> None:
+    """Of different verdicts, as far as there are some: none is picked for what came out."""
+    claims = [v for v in boards["paper"] if v.paper == paper and v.rests_on != CHECK]
+    known = [v for v in claims if v.measured and v.measured.low is not None]
+    text = sheet(paper, "paper", boards["paper"])
+    rows = re.findall(r"<tr><td>.*<td>(.*?)</td></tr>", text)
+    assert len(rows) == min(3, len(known))
+    assert len(set(rows)) == min(3, len({v.verdict for v in known}))
+    assert f"{sum(v.verdict == 'not run' for v in claims)} of {len(claims)} claims." in text
+    assert f"@misc{{reproduce-{paper}-paper," in text
 
 
 def test_a_verdict_that_moves_makes_its_sentence_an_error(boards: dict[str, list[Verdict]]) -> None:
