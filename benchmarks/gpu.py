@@ -30,7 +30,7 @@ from reproduce.engine.requests import Train
 from reproduce.engine.strategies import LARGE, NAMED, macs
 from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.models.declared import ConvNet, ResNet, Softmax
-from reproduce.models.ops import Stacked
+from reproduce.modules.ops import Stacked
 from reproduce.settings import settings
 
 TOLERANCE = {"float32": 0.05, "tf32": 0.4, "bfloat16": 0.7}

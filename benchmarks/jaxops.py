@@ -12,7 +12,7 @@ Array = Any
 
 
 class Jax:
-    """As `reproduce.models.ops.One`, for networks without dropout and running statistics."""
+    """As `reproduce.modules.ops.One`, for networks without dropout and running statistics."""
 
     def conv(self, x: Array, p: Any, layer: str, stride: int = 1, padding: int = 0) -> Array:
         bias = p.get(f"{layer}.bias")

@@ -13,7 +13,7 @@ from reproduce.engine.local import Rows
 from reproduce.engine.rule import EPSILON, Exits
 from reproduce.engine.stacking import Chunk, Slot
 from reproduce.engine.terms import Augmentation, drawn
-from reproduce.models.ops import One
+from reproduce.modules.ops import One
 from reproduce.streams import rng
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from reproduce.engine.client_split import ClassificationSplit
 from reproduce.engine.local import reduced
-from reproduce.models.ops import One, Params, Stacked
+from reproduce.modules.ops import One, Params, Stacked
 
 RATE = 0.01
 Call = Callable[[], Any]

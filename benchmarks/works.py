@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from reproduce.data.batches import Batches, Shuffled
+from reproduce.declare.values import Sample
 from reproduce.models.declared import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
-from reproduce.models.model import Model, Sample
+from reproduce.models.model import Model
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 

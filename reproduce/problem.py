@@ -17,9 +17,9 @@ from reproduce.data.batches import Batches, Fixed
 from reproduce.data.dataset import declaration
 from reproduce.data.sources import find_source
 from reproduce.data.tokens import BytePairs
-from reproduce.declare.values import Count, Positive, Seed, Whole, check_values
+from reproduce.declare.values import Count, Positive, Sample, Seed, Whole, check_values
 from reproduce.errors import UserError
-from reproduce.models.model import Model, Sample
+from reproduce.models.model import Model
 from reproduce.streams import rng
 
 Matrix = tuple[tuple[float, ...], ...]

@@ -18,8 +18,8 @@ from reproduce.engine.requests import Evaluate, Request
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
 
 if TYPE_CHECKING:
-    from reproduce.models.graph import Shapes
     from reproduce.models.model import Model
+    from reproduce.modules.graph import Shapes
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.data.sources import VOCABULARY
-from reproduce.declare.values import Count, check
+from reproduce.declare.values import Count, Sample, check
 from reproduce.errors import UserError
-from reproduce.models.model import Sample
 
 PARTS = ("train", "test")
 ARRAYS = "train_x", "train_y", "test_x", "test_y"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.data.dataset import Dataset
-from reproduce.models.model import Sample
+from reproduce.declare.values import Sample
 
 Labels = NDArray[np.int64]
 Draw = Callable[[Labels], NDArray[Any]]

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from reproduce.declare.values import Sample
 from reproduce.errors import unknown
-from reproduce.models.model import Sample
 
 VOCABULARY = 30_522
 """Token ids of texts, as many as BERT has."""

@@ -15,9 +15,9 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from reproduce.data.dataset import LENGTH
 from reproduce.data.sources import VOCABULARY
+from reproduce.declare.values import Sample
 from reproduce.errors import MissingData, UserError
 from reproduce.models import weights
-from reproduce.models.model import Sample
 
 BERT = "bert/vocab.txt"
 """The vocabulary of bert-base-uncased, in the data folder."""

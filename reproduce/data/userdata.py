@@ -24,9 +24,8 @@ from reproduce.data import decoded as store
 from reproduce.data.dataset import ARRAYS, Arrays, Dataset, summed
 from reproduce.data.formats import listed
 from reproduce.data.userfiles import LABEL, PATHS, Columns, Names, read
-from reproduce.declare.values import Indices, Labels
+from reproduce.declare.values import Indices, Labels, Sample
 from reproduce.errors import UserError
-from reproduce.models.model import Sample
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.text import spelled

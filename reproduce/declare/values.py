@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,22 @@ Count = Annotated[int, Bounds(1, MOST)]
 Whole = Annotated[int, Bounds(0, MOST)]
 Seed = Annotated[int, Bounds(0, WORD - 1)]
 NAMED = {int: "a whole number", float: "a number", bool: "True or False", str: "a word in quotes", NoneType: "None"}
+
+
+class Sample(NamedTuple):
+    """shape: (channels, height, width) of an image, (features,) of a table, (tokens,) of a text.
+
+    dtype: "float" (of the arithmetic's precision) or "int64" (token ids). vocabulary: token ids are below it.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Literal["float", "int64"] = "float"
+    vocabulary: int = 0
+
+    def padded(self, pixels: int) -> Sample:
+        """An image with so many pixels added on each side."""
+        channels, height, width = self.shape
+        return self._replace(shape=(channels, height + 2 * pixels, width + 2 * pixels))
 
 
 def records(value: Any) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +18,10 @@ from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import Objectives, QuadraticSplit
 from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
-from reproduce.models.alone import gradient
-from reproduce.models.ops import One
+from reproduce.models.network import Network
 from reproduce.models.weights import stored
+from reproduce.modules.eager import gradient
+from reproduce.modules.ops import One
 from reproduce.partitions.split import chosen, loaded, parts_of, seed_of
 from reproduce.problem import Classification, Quadratic
 from reproduce.settings import Settings
@@ -209,8 +210,8 @@ class ClassificationSplit:
             return total
         parts = (torch.from_numpy(i.copy()) for i in np.array_split(index, -(-len(index) // PORTION)))
         batches = ((device_data.train_x[i], device_data.train_y[i]) for i in (i.to(device_data.device) for i in parts))
-        if model.kind == "module":
-            return gradient(model, layout.named(request.x), batches) / len(index)
+        if isinstance(model, Network) and model.kind == "module":
+            return gradient(model.recipe, layout.named(request.x), batches) / len(index)
         with torch.enable_grad():
             for x, y in batches:
                 leaf = request.x.detach().clone().requires_grad_()
@@ -267,21 +268,14 @@ class ClassificationSplit:
 ClientSplit = ClassificationSplit | QuadraticSplit
 
 
-@dataclass
 class Env:
-    """A run's world, as far as algorithms may know it.
+    """A run's world, as far as algorithms may know it: the system, the seed, and of the split what is named here."""
 
-    Of the split it has `clients`, `parameters`, `blocks`, `trained`, `statistics`, `initial`, `random` and `processed`.
-    """
-
-    split: ClientSplit
-    system: Any
-    seed: int
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # copies ask for such before there is a split
-            raise AttributeError(name)
-        return getattr(self.split, name)
+    def __init__(self, split: ClientSplit, system: Any, seed: int) -> None:
+        self.split, self.system, self.seed = split, system, seed
+        self.clients, self.parameters = split.clients, split.parameters
+        self.blocks, self.trained, self.statistics = split.blocks, split.trained, split.statistics
+        self.initial, self.random, self.processed = split.initial, split.random, split.processed
 
     @property
     def weights(self) -> np.ndarray:

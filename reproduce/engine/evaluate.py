@@ -10,15 +10,12 @@ import torch
 from torch import Tensor
 
 from reproduce.engine.client_split import ClassificationSplit, ClientSplit
-from reproduce.engine.kernels import compiled
-from reproduce.engine.layout import layout_of
+from reproduce.engine.logits import taken
 from reproduce.engine.objectives import QuadraticSplit
-from reproduce.engine.requests import Evaluate, Evaluated, ordered
+from reproduce.engine.order import ordered
+from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.strategies import choose
 from reproduce.engine.trainer import demand
-from reproduce.models.alone import evaluated
-from reproduce.models.model import Model
-from reproduce.models.ops import One, Stacked
 
 Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Maps a function over threads, as `map` does over a list."""
@@ -78,7 +75,7 @@ def _judge(split: ClassificationSplit, x: Tensor, request: Evaluate, spread: Spr
     def judge(portion: tuple[slice, slice]) -> tuple[Tensor, np.ndarray]:
         models, samples = portion
         logits = strategy.forward(model, x[models], features, where[samples])  # [m, b, classes]
-        y = _taken(labels, where[samples])  # [b]
+        y = taken(labels, where[samples])  # [b]
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.repeat(len(logits)), reduction="none")
         # The largest of numbers that are none would be the first class; a loss is finite where all logits are.
         right = (logits.argmax(2) == y) & loss.view(len(logits), -1).isfinite()
@@ -88,44 +85,3 @@ def _judge(split: ClassificationSplit, x: Tensor, request: Evaluate, spread: Spr
         losses[models] += loss
         correct[models, samples] = right
     return {"loss": (losses / len(where)).numpy(), "accuracy": 100 * correct.mean(1)}, correct
-
-
-# --- logits [M, b, classes] of models x [M, P] on the samples `where` [b] of `features` -------------------------------
-
-
-def chains(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
-    """Chains of layers in compiled code, one model after another."""
-    code = compiled.program(model, tuple(features.shape[1:]), features.dtype)
-    return torch.stack([code.logits(row.contiguous(), features, where) for row in x])
-
-
-def linear(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
-    """Softmax regression, z = x W' + b: one matrix product for all models."""
-    weight, bias = x.split(layout_of(model).sizes, dim=1)
-    flat = _taken(features, where).flatten(1)  # [b, features]
-    z = torch.addmm(bias.reshape(-1), flat, weight.reshape(-1, flat.shape[1]).t())  # [b, M * classes]
-    return z.view(len(flat), len(x), -1).transpose(0, 1)
-
-
-def network(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
-    """Any network: the operators of one model, or those of a stack."""
-    layout, batch = layout_of(model), _taken(features, where)
-    if len(x) == 1:
-        ops = One()
-        return model.forward(ops, layout.named(x[0]), ops.images(batch)).unsqueeze(0)
-    stacked = Stacked(len(x))
-    p = dict(zip(layout.names, layout.blocks(x), strict=True))
-    return model.forward(stacked, p, stacked.images(batch.unsqueeze(0).expand(len(x), *batch.shape)))
-
-
-def module(model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
-    """A user's own module, batch after batch."""
-    batches = _taken(features, where).split(model.judged)
-    return evaluated(model, layout_of(model).named(x[0]), batches)[1].unsqueeze(0)
-
-
-def _taken(values: Tensor, where: np.ndarray) -> Tensor:
-    """The entries `where` of `values`."""
-    if where[-1] - where[0] == len(where) - 1:  # consecutive samples need no copy
-        return values[int(where[0]) : int(where[-1]) + 1]
-    return values[torch.from_numpy(where).to(values.device)]

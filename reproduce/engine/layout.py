@@ -67,7 +67,7 @@ class Layout:
         A user's own module initialises itself, by a stream of `key`.
         """
         if self.model.foreign:
-            from reproduce.models.lower import tensors
+            from reproduce.modules.translate import tensors
 
             found = tensors(self.model.module(*key))
             return torch.cat([found[name].detach().flatten().float() for name in self.names])

@@ -9,7 +9,8 @@ With `betas` (b, c) it is AdamW without weight decay, whose v is, from m = n = 0
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -108,3 +109,9 @@ class Rule:
             moved += (1 - self.decay) ** t * velocity
             norms[t + 1] = np.abs(moved).sum()
         return norms[steps]
+
+
+@cache
+def shared(rule: Rule) -> Rule:
+    """The part of a rule that all slots of a chunk must share; `mu` may differ from client to client."""
+    return replace(rule, mu=0.0)

@@ -25,8 +25,9 @@ import torch
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplit, ClientSplits, Env
 from reproduce.engine.evaluate import company, evaluate
+from reproduce.engine.order import Contents, contents
 from reproduce.engine.own import Own, run_apart
-from reproduce.engine.requests import Contents, Evaluate, Gradient, Request, Train, contents, listed
+from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
 from reproduce.engine.trainer import Trainer
 
 STATE = ("x", "history", "status", "round", "work", "done")

@@ -20,8 +20,7 @@ from reproduce.engine.client_split import ClientSplit
 from reproduce.engine.kernels.library import HERE, addresses, call, exact
 from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
-from reproduce.engine.rule import Rule
-from reproduce.engine.strategies import shared
+from reproduce.engine.rule import Rule, shared
 from reproduce.models.model import Model
 from reproduce.streams import Key, rng, words
 

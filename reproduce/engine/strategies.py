@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.values import MOST
 from reproduce.engine.kernels.chain import chain
-from reproduce.engine.requests import PLAIN
-from reproduce.engine.rule import SGD_TERMS, Rule
+from reproduce.engine.rule import SGD_TERMS
 from reproduce.errors import UserError, unknown
 from reproduce.models.model import Model
 
@@ -114,7 +113,7 @@ class Strategy:
     single: frozenset[str] = frozenset()
     precisions: frozenset[str] = frozenset()
     ahead: Callable[[Plans, Sequence[Slot]], object] = lambda plans, slots: None
-    logits: str = "reproduce.engine.evaluate:network"
+    logits: str = "reproduce.engine.logits:network"
     together: Callable[[int, int], tuple[int, int]] = lambda models, batch: (1, batch)
 
     def obstacle(self, work: Demand) -> str:
@@ -138,17 +137,11 @@ class Strategy:
 _named = cache(pkgutil.resolve_name)
 
 
-@cache
-def shared(rule: Rule) -> Rule:
-    """The part of a rule that all slots of a chunk must share."""
-    return replace(rule, mu=PLAIN.mu)
-
-
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
     serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
-    fits=lambda work: work.model.kind not in ("alone", "module"),
+    fits=lambda work: work.model.kind not in ("eager", "module"),
     best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=lambda work, slots: STACK[work.device],
     # Batch statistics forbid padding: only clients with equal batches meet.
@@ -184,7 +177,7 @@ TABLE = (
         size=lambda work, slots: max(10, min(40, slots // 8)),
         key=lambda work, plans: plans.numbering(),
         ahead=lambda plans, slots: plans.all(slots),
-        logits="reproduce.engine.evaluate:linear",
+        logits="reproduce.engine.logits:linear",
         together=lambda models, batch: (models, max(batch, 2000)),
     ),
     Strategy(
@@ -195,7 +188,7 @@ TABLE = (
         best=lambda work: macs(work.model, work.sample) <= COMPILED,
         size=lambda work, slots: max(5 if macs(work.model, work.sample) <= QUICK else 1, slots // 16),
         ahead=lambda plans, slots: (plans.all(slots), plans.dropout(slots)),
-        logits="reproduce.engine.evaluate:chains",
+        logits="reproduce.engine.logits:chains",
         together=lambda models, batch: (1, 1000),
     ),
     Strategy(
@@ -205,7 +198,7 @@ TABLE = (
         fits=lambda work: work.model.kind == "module",
         size=lambda work, slots: 1,
         precisions=frozenset({"tf32", "bfloat16"}),
-        logits="reproduce.engine.evaluate:module",
+        logits="reproduce.engine.logits:module",
         together=lambda models, batch: (1, MOST),
     ),
     _STACKED,

@@ -18,7 +18,7 @@ from reproduce.engine.client_split import DeviceData
 from reproduce.engine.rule import Exits, OrderedDropout
 from reproduce.engine.stacking import Chunk, Slot
 from reproduce.models.model import Model
-from reproduce.models.ops import One, Params, Stacked
+from reproduce.modules.ops import One, Params, Stacked
 from reproduce.streams import rng
 
 MARGIN = 4

@@ -2,7 +2,7 @@
 
 How each is computed says strategies.py. A request's strategy follows from the request alone; slots meet in a chunk only
 if they have the same strategy, data, model and rule. Requests are taken in an order that their contents decide
-(`requests.ordered`), each model is trained by one thread with one intra-op thread, and sums are added in chunk order:
+(`order.ordered`), each model is trained by one thread with one intra-op thread, and sums are added in chunk order:
 the result depends neither on the number of threads nor on the order of the requests.
 """
 
@@ -28,7 +28,9 @@ from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
 from reproduce.engine.objectives import Objectives
-from reproduce.engine.requests import Train, Trained, asked, ordered
+from reproduce.engine.order import ordered
+from reproduce.engine.requests import Train, Trained, asked
+from reproduce.engine.rule import shared
 from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import Demand, Strategy
 from reproduce.models.model import Model
@@ -109,7 +111,7 @@ class Trainer:
             work = demand_of(split, request)
             strategy = strategies.choose(work, self.forced)
             apart = i if strategy.single & work.asked else None
-            key = strategy.name, split.device_data, request.model, strategies.shared(request.rule), apart
+            key = strategy.name, split.device_data, request.model, shared(request.rule), apart
             bucket = buckets.setdefault(key, Bucket(strategy, work))
             for row in np.flatnonzero(np.asarray(request.steps) > 0):
                 bucket.owners.append(i)

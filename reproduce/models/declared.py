@@ -8,8 +8,8 @@ from functools import cache
 from typing import Literal
 
 from reproduce.declare.values import Count, Fraction, Share, Whole
-from reproduce.models.graph import Graph
 from reproduce.models.model import Initial, Model, graph_of
+from reproduce.modules.graph import Graph
 
 
 @dataclass(frozen=True)

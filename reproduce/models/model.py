@@ -18,28 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar
 
+from reproduce.declare.values import Sample
 from reproduce.files import read_source, write_text
-from reproduce.models.graph import Count, Graph, Shapes
+from reproduce.modules.graph import Count, Graph, Shapes
 
-KEPT = Path(__file__).with_name("networks.json")
-
-
-class Sample(NamedTuple):
-    """shape: (channels, height, width) of an image, (features,) of a table, (tokens,) of a text.
-
-    dtype: "float" (of the arithmetic's precision) or "int64" (token ids). vocabulary: token ids are below it.
-    """
-
-    shape: tuple[int, ...]
-    dtype: Literal["float", "int64"] = "float"
-    vocabulary: int = 0
-
-    def padded(self, pixels: int) -> Sample:
-        """An image with so many pixels added on each side."""
-        channels, height, width = self.shape
-        return self._replace(shape=(channels, height + 2 * pixels, width + 2 * pixels))
+PACKAGE = Path(__file__).parents[1]
+KEPT = PACKAGE / "models/networks.json"
 
 
 @dataclass(frozen=True)
@@ -107,10 +93,10 @@ class Model:
 
     @property
     def kind(self) -> str:
-        """What is known of it: "softmax" (one linear layer), "dense" (two, with ReLU between), "alone" (a module that
-        only runs by itself), "module" (a user's own likewise), or "layers"."""
-        if self.graph.alone:
-            return "alone"
+        """What is known of it: "softmax" (one linear layer), "dense" (two, with ReLU between), "eager" (a module
+        without a graph), "module" (a user's own likewise), or "layers"."""
+        if self.graph.untraced:
+            return "eager"
         if self.graph.ordered("linear"):
             return "softmax"
         return "dense" if self.graph.ordered("linear", "relu", "linear") else "layers"
@@ -133,20 +119,23 @@ class Model:
         return self._run(ops, p, x, self.graph.outputs)
 
     def _run(self, ops: Any, p: Mapping[str, Any], x: Any, wanted: Sequence[int]) -> list[Any]:
-        """The `wanted` values of the graph; of a module that runs by itself the value 1 is the representation, and the
-        next are the logits of its exits."""
-        if not self.graph.alone:
+        """The `wanted` values of the graph; of a module without one the value 1 is the representation, and the next
+        are the logits of its exits."""
+        if not self.graph.untraced:
             return self.graph.run(ops, p, {0: x}, wanted)
-        from reproduce.models import alone
+        values = x, *self._called(ops, p, x)
+        return [values[i] for i in wanted]
 
-        me: Any = self
-        made = (x, *(alone.evaluated(me, p, [x], True) if self.foreign else alone.called(me, ops, p, x)))
-        return [made[i] for i in wanted]
+    def _called(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, ...]:
+        """Representation and logits of all exits by the module itself."""
+        from reproduce.modules.eager import called
+
+        return called(self, self.module, ops, p, x)
 
     @property
     def batch_statistics(self) -> bool:
         """Does the output for one sample depend on its whole batch, which may then be neither padded nor cut?"""
-        return "norm" in self.graph.kinds or bool(self.graph.alone)
+        return "norm" in self.graph.kinds or bool(self.graph.untraced)
 
     def needs_batch(self, sample: tuple[int, ...]) -> str:
         """The first layer with batch normalisation over one number per sample and channel, which no batch of a single
@@ -224,8 +213,8 @@ class Model:
 
 def sources() -> str:
     """A digest of the sources that kept graphs follow from, beside the record: with others they do not count."""
-    files = [Path(__file__).with_name(name) for name in ("small.py", "library.py", "lower.py", "graph.py")]
-    return hashlib.sha256(b"\0".join(map(read_source, files))).hexdigest()[:16]
+    names = "models/small.py", "models/library.py", "modules/translate.py", "modules/graph.py"
+    return hashlib.sha256(b"\0".join(read_source(PACKAGE / name) for name in names)).hexdigest()[:16]
 
 
 @cache
@@ -245,9 +234,20 @@ def keep(graphs: Mapping[str, Graph]) -> None:
 
 @cache
 def graph_of(model: Model) -> Graph:
-    """The graph of a network, kept or written down now (which needs torch); UserError if there is no such module."""
-    if (stored := kept().get(repr(model))) is not None:
-        return Graph.read(stored)
-    from reproduce.models.lower import lowered
+    """The graph of a network, kept or translated now (which needs torch); UserError if there is no such module."""
+    stored = kept().get(repr(model))
+    return translated(model) if stored is None else Graph.read(stored)
 
-    return lowered(model)
+
+def translated(model: Model) -> Graph:
+    """The graph of a declared network; one that is neither traced nor `untraced` is an error of this package."""
+    import torch
+
+    from reproduce.modules.translate import entries, translate
+
+    with torch.device("meta"):
+        module = model.module()
+    if not model.untraced:
+        return translate(module)
+    outputs = tuple(2 + i for i in range(max(1, len(model.exits))))
+    return Graph(*entries(module), outputs=outputs, features=1, untraced=model.untraced)

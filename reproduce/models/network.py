@@ -5,17 +5,22 @@ from __future__ import annotations
 import copy
 import inspect
 import pkgutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce.declare import closure
 from reproduce.declare.apart import elsewhere
 from reproduce.declare.values import calling, words
 from reproduce.errors import UserError
-from reproduce.models.graph import Count, Graph
-from reproduce.models.model import Model, Sample
+from reproduce.modules.graph import Count, Graph
+
+if TYPE_CHECKING:
+    from reproduce.modules.eager import Recipe
+from reproduce.declare.values import Sample
+from reproduce.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -82,15 +87,26 @@ class Network(Model):
         return changed
 
     @property
+    def recipe(self) -> Recipe:
+        from reproduce.modules.eager import Recipe
+
+        return Recipe(str(self.make), self.module, self.seed, self.sample, self.batch)
+
+    @property
     def graph(self) -> Graph:
         return _examined(self, self.batch)[0]
 
+    def _called(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, ...]:
+        from reproduce.modules.eager import evaluated
+
+        return evaluated(self.recipe, p, [x], features=True)
+
     @property
     def kind(self) -> str:
-        return "module" if self.graph.alone else super().kind
+        return "module" if self.graph.untraced else super().kind
 
     def needs_batch(self, sample: tuple[int, ...]) -> str:
-        return "" if self.graph.alone else super().needs_batch(sample)
+        return "" if self.graph.untraced else super().needs_batch(sample)
 
     def cost(self, sample: tuple[int, ...]) -> Count:
         return _examined(self, self.batch)[1] or super().cost(sample)
@@ -98,6 +114,6 @@ class Network(Model):
 
 @cache
 def _examined(model: Network, batch: int) -> tuple[Graph, Count | None]:
-    from reproduce.models.proof import examined
+    from reproduce.modules.check_translation import examined
 
-    return elsewhere(partial(examined, model))  # type: ignore[no-any-return]
+    return elsewhere(lambda: examined(model.recipe))  # type: ignore[no-any-return]

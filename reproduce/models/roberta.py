@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reproduce.models.declared import floor
-from reproduce.models.graph import Count, Shapes
 from reproduce.models.model import Initial, Model
+from reproduce.modules.graph import Count, Shapes
 
 
 @dataclass(frozen=True)

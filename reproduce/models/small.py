@@ -6,7 +6,9 @@ import itertools
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from torch import Tensor, nn
+from torch import nn
+
+from reproduce.modules.translate import MeanEmbedding
 
 if TYPE_CHECKING:
     from reproduce.models import declared
@@ -83,14 +85,6 @@ def projected_convnet(net: declared.ProjectedConvNet) -> nn.Sequential:
         features = width
     layers |= {"projection": nn.Linear(features, net.projection), "ln": nn.LayerNorm(net.projection)}
     return chain(layers | {"fc": nn.Linear(net.projection, net.classes)})
-
-
-class MeanEmbedding(nn.Embedding):
-    """The mean [B, F] of the rows that the token ids [B, L] name; id 0 is padding and does not count."""
-
-    def forward(self, ids: Tensor) -> Tensor:
-        kept = (ids != 0).unsqueeze(-1)  # [B, L, 1]
-        return (super().forward(ids) * kept).sum(1) / (kept.sum(1) + 1e-6)
 
 
 def fasttext(net: declared.FastText) -> nn.Sequential:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce import __version__, files
+from reproduce import files
 from reproduce.data.dataset import PARTS
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def provenance(split: Split, table: pd.DataFrame, **more: Any) -> dict[str, Any]
         },
         "subset_seed": problem.subset_seed,
         "order": ORDER,
-        "versions": {"reproduce": __version__, "numpy": np.__version__},
+        "versions": {name: version(name) for name in ("reproduce", "numpy")},
         "checksum": checksum(table),
     }
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from reproduce.declare.experiment import SCALES
-from reproduce.models.lower import lowered
-from reproduce.models.model import KEPT, keep
+from reproduce.models.model import KEPT, keep, translated
 from reproduce.runs import plan
 
 SOURCES = ("reproduce.models.small", "reproduce.models.library")
@@ -23,5 +22,5 @@ def networks() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    keep({said: lowered(part) for said, part in networks().items() if part.make.partition(":")[0] in SOURCES})
+    keep({said: translated(part) for said, part in networks().items() if part.make.partition(":")[0] in SOURCES})
     print(f"written: {KEPT}")

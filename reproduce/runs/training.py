@@ -38,8 +38,8 @@ def _check_network(problem: Any) -> None:
     """A line on stderr for a network that runs by itself, or has more outputs than there are classes (`Classification`
     refuses one with fewer)."""
     model, classes = problem.model, problem.source.classes
-    if model.graph.alone:
-        say_once(f"{model} runs by itself, as torch runs it: {model.graph.alone}")
+    if model.graph.untraced:
+        say_once(f"{model} runs by itself, as torch runs it: {model.graph.untraced}")
     outputs = model.cost(problem.sample.shape).layers[-1][2][0]
     if outputs > classes:
         say_once(

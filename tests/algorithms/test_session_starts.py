@@ -13,7 +13,7 @@ from reproduce.data.batches import Walk
 from reproduce.declare.experiment import Experiment, Label, changed
 from reproduce.engine.layout import Layout
 from reproduce.models.declared import NormConvNet
-from reproduce.models.ops import One
+from reproduce.modules.ops import One
 from reproduce.papers.dynamic_init import runs
 from reproduce.papers.dynamic_init.choices import AS_RUN, added, fingerprinted, sensitivity
 

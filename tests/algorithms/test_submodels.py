@@ -21,7 +21,7 @@ from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Trained
 from reproduce.engine.scheduler import Run
 from reproduce.models.declared import ResNet
-from reproduce.models.ops import One
+from reproduce.modules.ops import One
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse import settings as scales
 from reproduce.problem import Classification

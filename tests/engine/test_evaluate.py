@@ -11,7 +11,7 @@ from reproduce.engine.requests import Evaluate
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, ConvNet, Softmax
 from reproduce.models.model import Model
-from reproduce.models.ops import One
+from reproduce.modules.ops import One
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings

@@ -188,7 +188,7 @@ class Plain(nn.Module):
         x = x + self.conv2(x)
         x = torch.flatten(x, 1)
         x = F.relu(self.fc1(x.view(x.size(0), -1)))
-        x = F.dropout(x, self.drop, self.training)
+        x = F.dropout(x, self.drop, self.training) if self.drop else x
         return self.fc2(x)  # type: ignore[no-any-return]
 
 
@@ -218,11 +218,11 @@ TRACED: dict[str, Make] = {
 }  # fmt: skip
 DROPPED: dict[str, Make] = {
     "dropout": lambda: mlp(ReLU(), nn.Dropout(0.3)),
-    "dropout by a function": lambda: Plain(0.3),
     "dropout of channels": lambda: stem(nn.Dropout2d(0.4), features=100),
 }
 """Traced ones that drop, by the engine's own masks."""
 ALONE: dict[str, Make] = {
+    "dropout by a function": lambda: Plain(0.3),
     # --- what torch.fx makes of them computes something else, or may
     "defined backwards": lambda: Of(lambda m, x: m.z(m.a(x.flatten(1)).relu()), z=L(12, 10), a=L(64, 12)),
     "view by number": lambda: Of(lambda m, x: m.fc(m.a(x).relu().view(-1, 144)), a=C(1, 4, 3), fc=L(144, 10)),

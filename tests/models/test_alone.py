@@ -19,8 +19,7 @@ from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate
 from reproduce.errors import UserError
-from reproduce.models.lower import lowered
-from reproduce.models.model import Model, graph_of, kept
+from reproduce.models.model import Model, graph_of, kept, translated
 from reproduce.models.network import Network
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
@@ -116,4 +115,4 @@ def test_planning_knows_every_declared_network() -> None:
 
 @pytest.mark.parametrize("said", DECLARED)
 def test_kept_graphs_are_those_of_the_modules(said: str) -> None:
-    assert graph_of(DECLARED[said]).said() == lowered(DECLARED[said]).said()
+    assert graph_of(DECLARED[said]).said() == translated(DECLARED[said]).said()

@@ -8,11 +8,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from reproduce.models.ops import One, Stacked
+from reproduce.modules.ops import One, Stacked
 
 SHORTCUTS = """
 import torch
-from reproduce.models.ops import One, Stacked
+from reproduce.modules.ops import One, Stacked
 torch.set_num_threads(1)
 for _ in range(300):
     for inputs, outputs, side in ((2, 4, 14), (3, 6, 14), (4, 8, 16), (5, 10, 14)):

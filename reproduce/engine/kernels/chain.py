@@ -128,7 +128,7 @@ class Trace:
 @cache
 def chain(model: Model, sample: tuple[int, ...]) -> Trace | None:
     """The list for samples [channels, height, width] or [features]; None for a model that is no such chain."""
-    if model.batch_statistics or model.graph.alone:
+    if model.batch_statistics or model.graph.untraced:
         return None
     try:
         return Trace(model, sample)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from reproduce.declare.artifact import Last, Reach
-from reproduce.models.graph import Count
 from reproduce.models.model import Model
+from reproduce.modules.graph import Count
 from reproduce.papers.fedagrac import theory
 from reproduce.papers.fedagrac.readings import FIRST, OWN, RATES, TEN
 from reproduce.papers.fedagrac.theory import FAST, SLOW, Floats

@@ -14,10 +14,9 @@ from reproduce.algorithms.narrower import HeteroFL
 from reproduce.data.dataset import Dataset
 from reproduce.data.load import load
 from reproduce.data.sources import find_source
-from reproduce.declare.values import Count, Indices, Labels
+from reproduce.declare.values import Count, Indices, Labels, Sample
 from reproduce.engine.requests import Evaluate
 from reproduce.models.declared import ResNet
-from reproduce.models.model import Sample
 from reproduce.partitions.base import Over, drawn
 from reproduce.settings import settings
 from reproduce.streams import rng

@@ -15,21 +15,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from reproduce.models.lower import FUNCTIONS, NAMES
+from reproduce.modules.translate import FUNCTIONS, NAMES
 
-CALLED = {*FUNCTIONS, "relu_", "add", "size", "shape", "dim", "len", "range", "enumerate", "zip", "int"}
+CALLED = {*FUNCTIONS, "dropout", "relu_", "add", "size", "shape", "dim", "len", "range", "enumerate", "zip", "int"}
 """What a forward pass may call besides layers, by name."""
-ODD = (
-    "STORE_ATTR",
-    "STORE_SUBSCR",
-    "STORE_GLOBAL",
-    "DELETE",
-    "IMPORT",
-    "BEFORE_WITH",
-    "SETUP",
-    "MAKE_FUNCTION",
-    "YIELD",
-)
+STORES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_GLOBAL")
+ODD = (*STORES, "DELETE", "IMPORT", "BEFORE_WITH", "SETUP", "MAKE_FUNCTION", "YIELD")
 """Instructions that it may not have: assignments to anything but its own variables, contexts, functions within."""
 
 

@@ -1,4 +1,4 @@
-"""Modules that no operator set knows: a user's own, one client at a time, by the loop that everybody writes.
+"""Eager execution of modules without a graph: a user's own, one client at a time, by the loop that everybody writes.
 
 Every local run, evaluation and gradient has a module of its own, made by the user's constructor with the run's seed.
 Its parameters and stored buffers of floating point are loaded from the vector; whatever else it remembers is as the
@@ -8,31 +8,41 @@ constructor leaves it. Forward and backward are torch's, and what they draw (dro
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
+from torch.utils.flop_counter import FlopCounterMode
 
-from reproduce.declare.values import words
+from reproduce.declare.values import Sample, words
 from reproduce.errors import UserError
-from reproduce.models.graph import Count
-from reproduce.models.lower import tensors
+from reproduce.modules.graph import Count
+from reproduce.modules.translate import tensors
 from reproduce.streams import globally
 
-if TYPE_CHECKING:
-    from reproduce.models.model import Model, Sample
-    from reproduce.models.network import Network
+_GENERATOR = threading.RLock()  # torch's global generator is one for all threads
 
-_LUCK = threading.RLock()  # torch's global generator is one for all threads
+_MODULES = threading.local()  # modules of this thread: a call puts values into its module
 
-_MINE = threading.local()  # modules of this thread: a call puts values into its module
+
+@dataclass(frozen=True)
+class Recipe:
+    """A user's module that is made anew whenever it is wanted: `make` of a seed, and `seed` is that of the run.
+
+    name: of its callable, for messages. sample, batch: the shape of a sample, and how many there are in a batch.
+    """
+
+    name: str
+    make: Callable[[int], nn.Module]
+    seed: int
+    sample: Sample | None
+    batch: int
 
 
 class Live:
@@ -41,8 +51,8 @@ class Live:
     features: is the representation asked for, what the last linear layer is given?
     """
 
-    def __init__(self, model: Network, p: Mapping[str, Tensor], training: bool, features: bool = False) -> None:
-        self.model, self.module = model, model.module(model.seed)
+    def __init__(self, recipe: Recipe, p: Mapping[str, Tensor], training: bool, features: bool = False) -> None:
+        self.recipe, self.module = recipe, recipe.make(recipe.seed)
         with self._named():
             if (device := next(iter(p.values())).device).type != "cpu":
                 self.module.to(device)
@@ -61,7 +71,7 @@ class Live:
         """The entries of the vector as they are now; UserError if they are others than those of `p`."""
         now = tensors(self.module)
         if other := {(n, t.shape) for n, t in now.items()} ^ {(n, t.shape) for n, t in p.items()}:
-            raise UserError(f"the network {self.model.make} changes what it has: {min(other)[0]} is not as it was")
+            raise UserError(f"the network {self.recipe.name} changes what it has: {min(other)[0]} is not as it was")
         return now
 
     def vector(self, p: Mapping[str, Tensor]) -> Tensor:
@@ -70,10 +80,10 @@ class Live:
         return torch.cat([now[n].detach().flatten().to(t.dtype) for n, t in p.items()])
 
     @contextmanager
-    def turn(self, *luck: int) -> Iterator[None]:
-        """Inside, what the module draws is of the stream `luck`; no other thread draws."""
+    def turn(self, *key: int) -> Iterator[None]:
+        """Inside, what the module draws is of the stream `key`; no other thread draws."""
         strided = any(isinstance(m, nn.Conv2d) and m.kernel_size == (1, 1) != m.stride for m in self.module.modules())
-        with _LUCK, globally("module", *luck), Unstrided() if strided else nullcontext():
+        with _GENERATOR, globally("module", *key), Unstrided() if strided else nullcontext():
             yield
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -86,13 +96,13 @@ class Live:
             return self.seen.pop("features", logits), logits
         made = f"{logits.dtype} {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(out).__name__
         raise UserError(
-            f"the network {self.model.make} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {made}"
+            f"the network {self.recipe.name} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {made}"
         )
 
     def gradients(self, loss: Tensor) -> list[Tensor | None]:
         """The gradient of each entry; None where it has none, also for what has no part in the loss."""
         if not loss.requires_grad:
-            raise UserError(f"no parameter has a part in the logits of the network {self.model.make}")
+            raise UserError(f"no parameter has a part in the logits of the network {self.recipe.name}")
         with self._named():
             loss.backward()
         grads = [t.grad for t in self.entries.values()]
@@ -106,12 +116,12 @@ class Live:
         except UserError:
             raise
         except Exception as error:  # a module raises whatever it likes
-            raise UserError(f"the network {self.model.make} fails: {words(error)}") from error
+            raise UserError(f"the network {self.recipe.name} fails: {words(error)}") from error
 
 
 class Unstrided(TorchFunctionMode):
     """Convolutions of 1 x 1 with a stride compute the same by samples of their input: torch 2.13's way back through
-    such a layer writes outside of its memory on some CPUs (`models.ops`)."""
+    such a layer writes outside of its memory on some CPUs (`modules.ops`)."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.conv2d and len(args) == 7:  # as layers call it: x, weight, bias, stride, padding, ...
@@ -122,80 +132,65 @@ class Unstrided(TorchFunctionMode):
 
 
 def evaluated(
-    model: Network, p: Mapping[str, Tensor], batches: Iterable[Tensor], features: bool = False
+    recipe: Recipe, p: Mapping[str, Tensor], batches: Iterable[Tensor], features: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Representation and logits of samples, by one module in evaluation mode, batch after batch; without gradients,
     unless the module asks for them on its way."""
     batches = list(batches)
     for wanted in (False, True):
         with torch.inference_mode(False), torch.set_grad_enabled(wanted):
-            live = Live(model, p, False, features)
+            live = Live(recipe, p, False, features)
             try:
-                with live.turn(model.seed):
-                    made = [live(x) for x in batches]
+                with live.turn(recipe.seed):
+                    outputs = [live(x) for x in batches]
             except UserError:
                 if wanted:
                     raise
                 continue
-            z, logits = (torch.cat([t.detach() for t in each]) for each in zip(*made, strict=True))
+            z, logits = (torch.cat([t.detach() for t in each]) for each in zip(*outputs, strict=True))
             return z, logits
     raise AssertionError
 
 
-def gradient(model: Any, p: Mapping[str, Tensor], batches: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
+def gradient(recipe: Recipe, p: Mapping[str, Tensor], batches: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
     """The gradient [P] of the summed loss of samples with their labels, in evaluation mode."""
-    live, grads = Live(model, p, False), list[Tensor | None]()
-    with torch.enable_grad(), live.turn(model.seed):
+    live, grads = Live(recipe, p, False), list[Tensor | None]()
+    with torch.enable_grad(), live.turn(recipe.seed):
         for x, y in batches:
             grads = live.gradients(F.cross_entropy(live(x)[1], y, reduction="sum"))
-    found = {n: g for n, g in zip(live.entries, grads, strict=True) if g is not None}
-    return torch.cat([found.get(n, torch.zeros_like(t)).flatten().to(t.dtype) for n, t in p.items()])
+    known = {n: g for n, g in zip(live.entries, grads, strict=True) if g is not None}
+    return torch.cat([known.get(n, torch.zeros_like(t)).flatten().to(t.dtype) for n, t in p.items()])
 
 
-def called(model: Model, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, ...]:
-    """What the module of a declared network makes of samples x [B, ...], as a function of the values `p`."""
-    mine, key = vars(_MINE).setdefault("modules", {}), (model, bool(ops.generators))
-    if key not in mine:
+def called(
+    name: Hashable, make: Callable[[], nn.Module], ops: Any, p: Mapping[str, Tensor], x: Tensor
+) -> tuple[Tensor, ...]:
+    """The outputs of a declared module for samples x [B, ...], as a function of the values `p`; `name` tells modules
+    apart."""
+    modules, key = vars(_MODULES).setdefault("modules", {}), (name, bool(ops.generators))
+    if key not in modules:
         with torch.device("meta"):  # it has no values of its own
-            mine[key] = model.module().train(bool(ops.generators))
+            modules[key] = make().train(bool(ops.generators))
     if not ops.generators:
-        return functional_call(mine[key], dict(p), x)  # type: ignore[no-any-return]
+        return functional_call(modules[key], dict(p), x)  # type: ignore[no-any-return]
     seed = int(torch.randint(2**62, (), generator=ops.generators[0], device=ops.generators[0].device))
-    with _LUCK, globally("module", seed % 2**32, seed >> 32):
-        return functional_call(mine[key], dict(p), x)  # type: ignore[no-any-return]
+    with _GENERATOR, globally("module", seed % 2**32, seed >> 32):
+        return functional_call(modules[key], dict(p), x)  # type: ignore[no-any-return]
 
 
-def samples(sample: Sample | None, batch: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Random ones [batch, ...], between 0 and 1 or token ids; UserError if nothing is known of them."""
-    if sample is None:
-        raise UserError("what samples a network is given says the problem that it belongs to")
+def samples(sample: Sample, batch: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Random samples [batch, ...], between 0 and 1 or token ids."""
     stream = torch.Generator().manual_seed(batch)
     if sample.dtype == "int64":
         return torch.randint(max(1, sample.vocabulary), (batch, *sample.shape), generator=stream)
     return torch.rand((batch, *sample.shape), generator=stream, dtype=dtype)
 
 
-class Flops(TorchDispatchMode):
-    """Counts floating-point operations. torch's own counter watches gradients, for which a module may ask."""
-
-    total = 0
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # which would import a compiler first
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        if (count := flop_registry.get(func._overloadpacket)) is not None:
-            self.total += count(*args, **(kwargs or {}), out_val=out)
-        return out
-
-
-def cost(model: Network, p: Mapping[str, Tensor], batch: int) -> Count:
-    """Outputs and multiply-accumulates of a forward pass on one sample, counted while a batch goes through it."""
+def cost(recipe: Recipe, p: Mapping[str, Tensor], x: Tensor) -> Count:
+    """Outputs and multiply-accumulates of a forward pass on one sample, counted while the batch x goes through it."""
     count = Count({n: tuple(t.shape) for n, t in p.items()})
-    with Flops() as flops:
-        _, logits = evaluated(model, p, [samples(model.sample, batch)])
+    with FlopCounterMode(display=False) as flops:
+        _, logits = evaluated(recipe, p, [x])
     count.layers.append(("output", "Logits", tuple(logits.shape[1:]), 0))
-    count.macs = flops.total // (2 * batch)
+    count.macs = flops.get_total_flops() // (2 * len(x))
     return count

@@ -1,7 +1,7 @@
 """A network as data: the layers of a module in the order in which they run, without torch.
 
-`models.lower` writes a module down so. Every operator set runs it: one client, a stack of them, compiled code
-(`models.ops`, `engine.kernels.compiled`), and the count of parameters and multiplications (`Count`).
+`modules.translate` writes a module down so. Every operator set runs it: one client, a stack of them, compiled code
+(`modules.ops`, `engine.kernels.compiled`), and the count of parameters and multiplications (`Count`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Step:
-    """op: an operator of `models.ops`; inputs: numbers of the values that it takes, 0 being the samples; layer: whose
+    """op: an operator of `modules.ops`; inputs: numbers of the values that it takes, 0 being the samples; layer: whose
     parameters; options: its other arguments; factor: what its output is multiplied by."""
 
     op: str
@@ -30,8 +30,8 @@ class Step:
 class Graph:
     """shapes: of the entries of the flat vector, in order; buffers: which of them are not trained.
 
-    steps: step i makes value i + 1; none for a module that runs by itself, because of `alone`. outputs: the values that
-    are logits, those of the last exit last. features: the value that is the representation.
+    steps: step i makes value i + 1; none for a module that runs eagerly, for the reason `untraced`. outputs: the values
+    that are logits, those of the last exit last. features: the value that is the representation.
     """
 
     shapes: Shapes
@@ -39,7 +39,7 @@ class Graph:
     steps: tuple[Step, ...] = ()
     outputs: tuple[int, ...] = ()
     features: int = 0
-    alone: str = ""
+    untraced: str = ""
 
     def run(self, ops: Any, p: Mapping[str, Any], values: Mapping[int, Any], wanted: Sequence[int]) -> list[Any]:
         """The `wanted` values of those that are given, by the operators `ops` on the parameters `p`.
@@ -109,7 +109,7 @@ class Graph:
             "steps": [astuple(step)[:4] for step in self.steps],
             "outputs": self.outputs,
             "features": self.features,
-            "alone": self.alone,
+            "untraced": self.untraced,
         }
 
     @staticmethod
@@ -118,7 +118,7 @@ class Graph:
         steps = [Step(op, tuple(inputs), layer, tuple(map(tuple, rest))) for op, inputs, layer, rest in data["steps"]]
         shapes = {name: tuple(shape) for name, shape in data["shapes"].items()}
         outputs = tuple(data["outputs"])
-        return Graph(shapes, frozenset(data["buffers"]), tuple(steps), outputs, data["features"], data["alone"])
+        return Graph(shapes, frozenset(data["buffers"]), tuple(steps), outputs, data["features"], data["untraced"])
 
 
 class Count:

@@ -1,7 +1,7 @@
-"""Writes modules of torch down as graphs (`models.graph`): torch.fx traces them, each node becomes an operator.
+"""Translates modules of torch to graphs (`modules.graph`): torch.fx traces them, each node becomes an operator.
 
-Whether a graph computes what the module does is not asked here: that of a user's module is compared with it
-(`models.proof`), those of this package by tests.
+That a graph computes what the module does is checked elsewhere: of a user's module by `modules.check_translation`, of
+those of this package by tests.
 """
 
 from __future__ import annotations
@@ -9,24 +9,31 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
-from reproduce.models.graph import Graph, Step
-from reproduce.models.small import MeanEmbedding
-
-if TYPE_CHECKING:
-    from reproduce.models.model import Model
+from reproduce.modules.graph import Graph, Step
 
 SAFE = {"conv", "linear", "norm", "layer_norm", "pool", "add"}
 """Operators whose output may be overwritten: their way back does not read it."""
 
 
+DROPOUT = nn.Dropout | nn.Dropout2d
+
+
 class Unknown(Exception):
-    """What of a module no operator set does."""
+    """A part of a module that no operator set computes."""
+
+
+class MeanEmbedding(nn.Embedding):
+    """The mean [B, F] of the rows that the token ids [B, L] name; id 0 is padding and does not count."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        kept = (ids != 0).unsqueeze(-1)  # [B, L, 1]
+        return (super().forward(ids) * kept).sum(1) / (kept.sum(1) + 1e-6)
 
 
 def window(*names: str) -> Callable[[Any], dict[str, int]]:
@@ -52,11 +59,10 @@ LAYERS: dict[type[nn.Module], tuple[str, Callable[[Any], dict[str, Any]]]] = {
     MeanEmbedding: ("embed", lambda m: {}),
 }
 """Kind of layer -> its operator, and the operator's arguments beside tensors. What a layer does beyond its operator is
-not asked here: the graph then computes something else than the module, and is not used (`models.proof`)."""
+not seen here: the graph then computes something else than the module, and `modules.check_translation` refuses it."""
 FUNCTIONS: dict[str, Callable[..., nn.Module]] = {
     **{"relu": nn.ReLU, "max_pool2d": nn.MaxPool2d, "mean": lambda *dims, **kept: nn.AdaptiveAvgPool2d(1)},
     **dict.fromkeys(("flatten", "view", "reshape"), nn.Flatten),
-    "dropout": lambda p=0.5, training=True, inplace=False: nn.Dropout(p),
 }
 """Functions that compute what a layer without parameters does, whose arguments they take."""
 NAMES: dict[Any, str] = {
@@ -67,16 +73,6 @@ NAMES: dict[Any, str] = {
 class Tracer(fx.Tracer):
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         return isinstance(m, MeanEmbedding) or super().is_leaf_module(m, module_qualified_name)
-
-
-def lowered(model: Model) -> Graph:
-    """The graph of a declared network; one that is neither traced nor `untraced` is an error of this package."""
-    with torch.device("meta"):
-        module = model.module()
-    if model.untraced:
-        exits = range(max(1, len(model.exits)))
-        return Graph(*entries(module), outputs=tuple(2 + i for i in exits), features=1, alone=model.untraced)
-    return lower(module)
 
 
 def tensors(module: nn.Module) -> dict[str, Tensor]:
@@ -100,7 +96,7 @@ def entries(module: nn.Module) -> tuple[dict[str, tuple[int, ...]], frozenset[st
     return {n: tuple(t.shape) for n, t in named.items()}, buffers
 
 
-def lower(module: nn.Module) -> Graph:
+def translate(module: nn.Module) -> Graph:
     """The graph of a module; Unknown names the first layer that keeps it from having one."""
     known = entries(module.train())
     if frozen := [name for name, t in module.named_parameters() if not t.requires_grad]:
@@ -170,7 +166,7 @@ class Writer:
 
     def _layer(self, node: fx.Node, name: str, m: Any) -> None:
         """The step of a layer of torch."""
-        if type(m) is nn.Identity or (isinstance(m, nn.Dropout | nn.Dropout2d) and not m.p):
+        if type(m) is nn.Identity or (isinstance(m, DROPOUT) and not m.p):
             self.same(node)
         elif type(m) is nn.Flatten:
             pooled = self.given(node) and self.steps[self.given(node) - 1].op == "global_pool"
