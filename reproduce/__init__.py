@@ -26,7 +26,7 @@ def train(
     """
     from dataclasses import replace
 
-    from reproduce.declare.apart import settings_kept
+    from reproduce.declare.isolation import settings_kept
     from reproduce.runs.job import begin, finish, frame
     from reproduce.settings import settings
 

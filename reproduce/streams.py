@@ -58,14 +58,20 @@ def _word(part: int | str) -> int:
     return word
 
 
+def _unseeded(count: int) -> int:
+    raise ValueError("a generator without a seed gives other numbers each time: np.random.default_rng(seed)")
+
+
 @contextmanager
 def globally(*key: int | str) -> Iterator[None]:
     """The global generators of Python, NumPy and torch start from stream `key` inside and are as before outside: for
-    code of a user's own, which may draw from them."""
+    code of a user's own, which may draw from them. A generator of NumPy without a seed is a ValueError there."""
     stream = rng("global", *key)
     torch: Any = sys.modules.get("torch")
     numpy: Any = np.random.mtrand._rand  # type: ignore[attr-defined]  # the global one
     before = random.getstate(), numpy.get_state(), torch.get_rng_state() if torch else None
+    bits: Any = np.random.bit_generator
+    entropy, bits.randbits = bits.randbits, _unseeded
     random.seed(int(stream.integers(2**62)))
     numpy.seed(int(stream.integers(WORD)))
     if torch:
@@ -76,6 +82,7 @@ def globally(*key: int | str) -> Iterator[None]:
     try:
         yield
     finally:
+        bits.randbits = entropy
         random.setstate(before[0])
         numpy.set_state(before[1])
         if torch:

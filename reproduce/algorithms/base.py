@@ -63,9 +63,10 @@ class Participants:
     weight: Floats
 
     def __post_init__(self) -> None:
-        if np.asarray(self.ids).dtype.kind not in "iu" or np.shape(self.ids) != np.shape(self.weight):
-            given = f"{np.asarray(self.ids).dtype} {np.shape(self.ids)} and {np.shape(self.weight)}"
-            raise UserError(f"participants are whole numbers [C] and their weights [C], not {given}")
+        ids = np.asarray(self.ids)
+        if ids.dtype.kind not in "iu" or ids.shape != np.shape(self.weight) or len(np.unique(ids)) < len(ids):
+            given = f"{ids.dtype} {ids.tolist()} and {np.shape(self.weight)}"
+            raise UserError(f"participants are distinct whole numbers [C] and their weights [C], not {given}")
 
 
 def objective(env: Env, now: RoundContext) -> Floats:

@@ -31,10 +31,10 @@ HARMLESS = {
     "reproduce": "says what the package is",
     "reproduce.errors": "words of errors",
     "reproduce.files": "writes files",
-    "reproduce.declare.apart": "runs a user's own code; in the digest of results of such",
+    "reproduce.declare.isolation": "runs a user's own code; in the digest of results of such",
     "reproduce.settings": "reads the environment; the precision is part of a result's identity, threads change no bit",
     "reproduce.declare.experiment": "the records' frames; what they hold is the declaration",
-    "reproduce.engine.own": "checks what a user's own algorithm gives; likewise",
+    "reproduce.engine.user_code": "checks what a user's own algorithm gives; likewise",
     "reproduce.runs.rates": "estimates before a run",
     "reproduce.engine.host": "names the machine, shows how far a run is, ends a job at a checkpoint",
     "reproduce.runs.provenance": "describes a run that has ended",
@@ -46,7 +46,7 @@ HARMLESS = {
     "reproduce.data.download": "fetches files, whose checksums are verified before they are read",
 }
 """Modules that cannot change a number, and why."""
-OWN = frozenset({"reproduce.declare.apart", "reproduce.engine.own"})
+OWN = frozenset({"reproduce.declare.isolation", "reproduce.engine.user_code"})
 """Those of them that are in the digest of a user's own algorithms."""
 
 
@@ -77,36 +77,17 @@ def installed(file: Path) -> bool:
     return any(file.is_relative_to(folder) for folder in [*folders, PACKAGE])
 
 
-def own(files: frozenset[Path]) -> frozenset[Path]:
-    """Files of a user's own, and those beside them that they import, and so on."""
-    reached: set[Path] = set()
-    stack = list(files)
-    while stack:
-        file = stack.pop()
-        if file not in reached:
-            reached.add(file)
-            theirs = (name.split(".") for name in _own_imports(file))
-            # In the folder of a clone this package lies beside a user's file, and is not theirs.
-            stems = (file.parent.joinpath(*parts) for parts in theirs if parts[0] != PACKAGE.name)
-            stack += [f for stem in stems for f in (stem.with_suffix(".py"), stem / "__init__.py") if f.is_file()]
-    return frozenset(reached)
-
-
 def packaged(files: Iterable[Path]) -> frozenset[str]:
     """The modules of this package that files of a user's own import."""
-    names = {name for file in files for name in _own_imports(file)}
-    return frozenset(name for name in names if name.partition(".")[0] == PACKAGE.name and _find(name) is not None)
+    nodes = [node for file in files for node in _imports([*ast.walk(ast.parse(file.read_bytes()))])]
+    names = {name for node in nodes for name in _named(node, ()) if name.partition(".")[0] == PACKAGE.name}
+    return frozenset(name for name in names if _find(name) is not None)
 
 
 def with_own(digest: str, files: frozenset[Path]) -> str:
     """The digest of the package's files, changed by what files of a user's own say; as it is without any."""
     lines = [f"{f.name} {hashlib.sha256(normal(f.read_text('utf-8')).encode()).hexdigest()}" for f in sorted(files)]
     return hashlib.sha256("\n".join([digest, *lines]).encode()).hexdigest()[:16] if lines else digest
-
-
-def _own_imports(file: Path) -> set[str]:
-    """The modules that a file may import, relative ones as if they lay beside it."""
-    return {name for node in _imports([*ast.walk(ast.parse(file.read_bytes()))]) for name in _named(node, ())}
 
 
 def path(module: str) -> Path:

@@ -101,10 +101,8 @@ class Experiment:
         return hashlib.sha256(f"{self.declaration}\n{code([self])}".encode()).hexdigest()[:16]
 
     def record(self) -> dict[str, Any]:
-        """Labels and parts as JSON-ready data, as they stand in the provenance of a result; with records of a user's
-        own also `files`, the SHA-256 of each of their files."""
-        files = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in sorted(own_files(self))}
-        return {"labels": dict(self.labels), **self.parts, **({"files": files} if files else {})}
+        """Labels and parts as JSON-ready data, as they stand in the provenance of a result."""
+        return {"labels": dict(self.labels), **self.parts}
 
 
 @dataclass(frozen=True)
@@ -211,20 +209,15 @@ def code(experiments: Iterable[Experiment]) -> str:
     return closure.with_own(closure.digest(closure.files(ours | theirs)), own)
 
 
-def own_files(experiment: Experiment) -> frozenset[Path]:
-    """The files of a user's own that define records of the experiment, with those beside them that they import."""
-    return _own(experiment.classes)
-
-
 def own_code(experiment: Experiment) -> bool:
     """Does code of a user's own have a part in it: a record, or the network?"""
-    return bool(own_files(experiment) or getattr(getattr(experiment.problem, "model", None), "code", ""))
+    return bool(_own(experiment.classes) or getattr(getattr(experiment.problem, "model", None), "code", ""))
 
 
 def _own(classes: Iterable[type]) -> frozenset[Path]:
     theirs = {c.__module__: c for c in classes if c.__module__.partition(".")[0] not in _KNOWN}
     try:
-        return closure.own(frozenset(Path(inspect.getfile(c)) for c in theirs.values()))
+        return frozenset(Path(inspect.getfile(c)) for c in theirs.values())
     except (OSError, TypeError) as error:
         raise UserError(
             f"the code of {', '.join(theirs)} is in no file: put the class into one, and name it"

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce.declare import closure
 from reproduce.errors import UserError
 from reproduce.streams import WORD, globally
 
@@ -214,11 +215,12 @@ def calling(what: str, *key: int | str) -> Iterator[None]:
         raise UserError(f"{what} cannot be used: {words(error)}") from error
 
 
-def words(error: BaseException, *files: Path) -> str:
-    """An error of a user's code in one line, with the last place in one of their files."""
+def words(error: BaseException) -> str:
+    """An error of a user's code in one line, with the last place in a file that is not installed."""
     kind = "" if isinstance(error, ValueError) else type(error).__name__
     line = ": ".join(filter(None, (kind, " ".join(str(error).split()))))
-    places = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in map(str, files)]
+    files = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    places = [(f.name, number) for f, number in files if f.is_file() and not closure.installed(f)]
     if isinstance(error, SyntaxError) or not places:  # whose text has the place
         return line
-    return f"{line} ({Path(places[-1].filename).name}, line {places[-1].lineno})"
+    return f"{line} ({places[-1][0]}, line {places[-1][1]})"

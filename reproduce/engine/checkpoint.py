@@ -8,6 +8,7 @@ all of it fits, or nothing is taken over.
 from __future__ import annotations
 
 import hashlib
+import sys
 import time
 import warnings
 import zipfile
@@ -19,6 +20,7 @@ import numpy as np
 import torch
 
 from reproduce import files
+from reproduce.declare.isolation import unchanged
 from reproduce.engine.scheduler import Run
 from reproduce.errors import UserError
 
@@ -49,8 +51,8 @@ class Checkpoint:
         self.last = time.monotonic()
 
     def restore(self) -> bool:
-        """Load the states; False if there is no checkpoint. UserError for a damaged file and for one of other runs,
-        other data or another device: then no state is changed."""
+        """Load the states; False if there is no checkpoint, or a user's own code has changed since, which is said.
+        UserError for a damaged file and for one of other runs, data or device: then no state is changed."""
         try:
             content = load(self.path, self.runs[0].env.split.device)
             said, begun, states, seals = (content[name] for name in ("note", "origin", "states", "seals"))
@@ -66,6 +68,9 @@ class Checkpoint:
             raise UserError(
                 f"checkpoint {self.path} cannot be read ({why}): delete it to train from the start"
             ) from error
+        if not unchanged(said.get("own", {})):
+            print("own code has changed since the checkpoint: it is trained from the start", file=sys.stderr)
+            return False
         self.said = said
         for run, state in restored:
             run.state.clear()

@@ -26,9 +26,9 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplit, ClientSplits, Env
 from reproduce.engine.evaluate import company, evaluate
 from reproduce.engine.order import Contents, contents
-from reproduce.engine.own import Own, run_apart
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
 from reproduce.engine.trainer import Trainer
+from reproduce.engine.user_code import Own, run_isolated
 
 STATE = ("x", "history", "status", "round", "work", "done")
 """What every run keeps in its state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it,
@@ -97,7 +97,7 @@ class Scheduler:
         """Until every run is done, or all have enough."""
         left = [i for i, run in enumerate(self.runs) if not run.done]
         own = [i for i in left if self.runs[i].apart]
-        run_apart(self, own, (*STATE, "pending"))
+        run_isolated(self, own, (*STATE, "pending"))
         self.run_together([i for i in left if i not in own])
 
     def run_together(self, all_: Sequence[int]) -> None:

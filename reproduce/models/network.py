@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce.declare import closure
-from reproduce.declare.apart import elsewhere
+from reproduce.declare.isolation import elsewhere
 from reproduce.declare.values import calling, words
 from reproduce.errors import UserError
 from reproduce.modules.graph import Count, Graph
@@ -61,7 +61,7 @@ class Network(Model):
             raise UserError(f"{self.make} is neither a class nor a function in a file") from error
         except Exception as error:  # whatever a file raises that is imported
             raise UserError(f"there is no network {self.make!r}: {words(error)}") from error
-        return frozenset() if closure.installed(file) else closure.own(frozenset({file}))
+        return frozenset() if closure.installed(file) else frozenset({file})
 
     def module(self, *key: int | str) -> Any:
         """The module as its own code initialises it, with what it draws by the stream of `key`."""

@@ -58,7 +58,7 @@ def asked(
         raise UserError(f"{what}: {samples} samples cannot give {clients} clients 1 each; use fewer clients")
     if not foreign(partition):
         return _sound(what, partition, split(), clients, samples)
-    from reproduce.declare.apart import forked
+    from reproduce.declare.isolation import forked
 
     def once(tell: object) -> list[Indices]:
         with calling(what, "split", seed):

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.apart import settings_kept
+from reproduce.declare.isolation import settings_kept
 from reproduce.errors import UserError
 from reproduce.play.match import FACTORS, Match
 from reproduce.play.owndata import benchmarks

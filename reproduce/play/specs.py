@@ -18,7 +18,7 @@ from typing import Any, get_args
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.declare import closure
-from reproduce.declare.apart import settings_kept
+from reproduce.declare.isolation import settings_kept
 from reproduce.declare.values import check, kinds, literal, words
 from reproduce.errors import UserError, unknown
 from reproduce.models.network import Network
@@ -163,7 +163,7 @@ def _load(module: str) -> ModuleType:
             specification.loader.exec_module(loaded)
     except (Exception, SystemExit) as error:
         sys.modules.pop(module, None)
-        raise UserError(f"{path.name} cannot be imported: {words(error, path)}") from error
+        raise UserError(f"{path.name} cannot be imported: {words(error)}") from error
     finally:
         sys.path.remove(str(Path.cwd()))
     return loaded

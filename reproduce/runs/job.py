@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from reproduce import store
-from reproduce.declare import apart
+from reproduce.declare import isolation
 from reproduce.declare.experiment import Experiment, Panel, code, own_code
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.client_split import ClientSplits
@@ -90,7 +90,7 @@ def train_job(
         print("the code differs from its commit: the result will be marked as of uncommitted code", file=sys.stderr)
     # The digests of the files as they are now; they may change while it trains.
     started, declared = time.monotonic(), {e: (e.record(), code([e])) for e in experiments}
-    own, loaded = any(map(own_code, experiments)), apart.sources()
+    own, loaded = any(map(own_code, experiments)), isolation.sources()
     splits = ClientSplits(here)
     scheduler = begin(experiments, panel.seeds, here, splits)
     runs, trainer = scheduler.runs, scheduler.trainer
@@ -106,6 +106,8 @@ def train_job(
             "memory": max(earlier[2], peak_memory()),
         }
         made = {"by": _made_by(), "strategies": sorted(trainer.used)}
+        if own:
+            made["own"] = {**isolation.sources(), **scheduler.sources, **loaded}
         return {**made, "shared": scheduler.shared, **used}
 
     checkpoint = Checkpoint(
@@ -117,6 +119,7 @@ def train_job(
         trainer.used |= set(checkpoint.said["strategies"])
         scheduler.shared |= checkpoint.said["shared"]
         scheduler.cpu = list(checkpoint.said["cpu"])
+        loaded |= checkpoint.said.get("own", {})
         earlier = checkpoint.said["seconds"], checkpoint.said["process"], checkpoint.said["memory"]
         changed = _made_otherwise(checkpoint.said["by"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
@@ -134,7 +137,7 @@ def train_job(
             progress.update()
 
         finish(scheduler, tick)
-    used, loaded = note(), {**apart.sources(), **scheduler.sources, **loaded}
+    used = note()
     cost = [estimate(e, panel.seeds) for e in experiments]
     training = {
         "substitute": panel.substitute,
@@ -155,7 +158,7 @@ def train_job(
         "instructions_changed": changed,
         "samples": sum(c.samples for c in cost),
         "flops": sum(c.flops for c in cost),
-        **({"own": loaded} if own else {}),
+        **({"own": used["own"]} if own else {}),
         **environment(),
     }
     stored = []

@@ -17,7 +17,6 @@ A file that is damaged has none.
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import os
 from collections import Counter, defaultdict
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reproduce import files, store
 from reproduce.declare.experiment import Experiment, code, declares, recorded
+from reproduce.declare.isolation import unchanged
 from reproduce.errors import UserError, say_once
 from reproduce.settings import settings
 from reproduce.store import Stored
@@ -207,9 +207,8 @@ def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joi
 
 def _unchanged(files: Mapping[str, str]) -> bool:
     """Do the files of a user's own still have these digests? Said once, by name."""
-    for name, sha256 in files.items():
-        if not Path(name).is_file() or hashlib.sha256(Path(name).read_bytes()).hexdigest() != sha256:
-            return False
+    if not unchanged(files):
+        return False
     say_once(
         f"--reuse: taken for the same, as {', '.join(files) or 'no file'} has not changed; what it reads is not known"
     )

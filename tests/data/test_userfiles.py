@@ -91,6 +91,17 @@ def test_the_same_content_is_the_same_data_and_other_is_not(folder: Path) -> Non
     assert bring("links").sizes == (24, 5), "what a link leads to is in the checksum, too"
 
 
+def test_pictures_that_a_column_names_are_in_the_checksum(folder: Path) -> None:
+    saved(folder / "photos", *pictures())
+    files = sorted(map(str, (folder / "photos").glob("*/*.png")))
+    rows = {"image": files, "label": [Path(file).parent.name for file in files]}
+    Dataset.from_dict(rows).cast_column("image", Image()).to_parquet("mine.parquet")
+    data = bring("mine.parquet")
+    assert bring("mine.parquet") == data
+    Pillow.fromarray(255 - np.asarray(Pillow.open(files[0]))).save(files[0])
+    assert bring("mine.parquet") != data
+
+
 def test_a_fifth_of_each_class_is_held_out_always_the_same(folder: Path) -> None:
     x, y = pictures()
     saved(folder / "photos", x, y)

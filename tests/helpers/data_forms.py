@@ -57,6 +57,7 @@ FOLDERS: list[Row] = [
      PICTURES._replace(note="the part val is left out")),
     ("links to pictures", lambda: after(tree(), linked("photos/train/cat/00.png", "photos/test/dog/02.png")), PICTURES),
     ("hidden part", lambda: after(tree(), noise("photos/__MACOSX/train/cat/._00.png")), PICTURES),
+    ("beside a state", lambda: after(tree(), put("photos/state.json", "{}")), PICTURES),
     ("hidden files", lambda: after(tree(), put("photos/.DS_Store"), put("photos/train/cat/.DS_Store")), PICTURES),
     ("folders in classes", lambda: tree("{part}/{label}/images/{i:02}.png"), PICTURES),
     *((kind, lambda kind=kind: tree(f"{{part}}/{{label}}/{{i:02}}.{kind}"), PICTURES) for kind in ("bmp", "tif",
@@ -141,6 +142,7 @@ ARCHIVES: list[Row] = [
     *((f"pictures {kind}", lambda change=change: npz(change), "pictures are 0 .. 255, .N, H, W.") for kind, change in (
         ("of floats", lambda x: x / 255), ("beyond 255", lambda x: x.astype(int) + 1),
         ("below 0", lambda x: x.astype(int) - 1), ("of 4 channels", lambda x: np.repeat(x, 2, 3)[..., :4]))),
+    ("complex labels", lambda: npz(y=lambda y: y * 1j), "the column label has complex numbers: use class numbers"),
     ("one-hot", lambda: npz(y=lambda y: np.eye(3, dtype=int)[y]), "the column label has lists in it .one-hot labels"),
     ("not a number", lambda: npz(lambda x: x[:, 0, 0] * np.nan), r"the column x \(0\) has no finite number in row 0"),
     ("fewer labels", lambda: npz(y=lambda y: y[:-1]), "the column x has 15 rows and the labels have 14"),

@@ -17,8 +17,8 @@ import torch
 from runs import run
 
 from reproduce.declare import closure
-from reproduce.declare.apart import forked
-from reproduce.engine import own
+from reproduce.declare.isolation import forked
+from reproduce.engine import user_code
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.requests import Evaluate, Train
 from reproduce.errors import OwnCodeError
@@ -87,12 +87,12 @@ def test_whole_numbers_of_a_request_are_those_that_a_stream_can_have() -> None:
     split = ClientSplits(settings()).get(Quadratic(2, 1), 0)
     request = Train(np.arange(2), np.array([1, 1]), split.initial(), 0.1, 0)
     for name in ("steps", "offset", "round"):
-        own.check(split, replace(request, **{name: np.array([0, 2**32 - 1])}), distinct=True)
+        user_code.check(split, replace(request, **{name: np.array([0, 2**32 - 1])}))
         with pytest.raises(OwnCodeError, match=f"`{name}` of Train lie in 0 .. 4294967295, not in 0 .. 4294967296"):
-            own.check(split, replace(request, **{name: np.array([0, 2**32])}))
-    own.check(split, Evaluate(split.initial()[None], "test"))
+            user_code.check(split, replace(request, **{name: np.array([0, 2**32])}))
+    user_code.check(split, Evaluate(split.initial()[None], "test"))
     with pytest.raises(OwnCodeError, match="has shape"):
-        own.check(split, Evaluate(split.initial()[:0][None], "test"))
+        user_code.check(split, Evaluate(split.initial()[:0][None], "test"))
 
 
 def test_what_does_not_repeat_itself_is_refused_and_the_rest_is_kept() -> None:
@@ -152,7 +152,7 @@ def test_a_worker_of_a_pool_may_run_own_code() -> None:
 def test_a_child_is_not_held_up_by_threads_that_its_parent_has_used() -> None:
     """OpenMP's threads do not survive a fork."""
     script = (
-        "import torch\nfrom reproduce.declare.apart import forked\nfrom reproduce.engine.trainer import Trainer\n"
+        "import torch\nfrom reproduce.declare.isolation import forked\nfrom reproduce.engine.trainer import Trainer\n"
         "torch.set_num_threads(2)\na = torch.randn(900, 900)\n(a @ a, a.exp(), torch.nn.functional.softmax(a, 1))\n"
         "def play(tell):\n    Trainer(1)\n    return (a @ a).exp().sum().isnan().dtype\n"
         "assert forked([play] * 2, 2) == [torch.bool] * 2\n"

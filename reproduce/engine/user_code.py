@@ -1,6 +1,6 @@
-"""What an algorithm of a user's own gives back, checked where clocks call it, before compiled code trusts it.
+"""A user's own algorithm: its process, and checks of what its hooks return, before compiled code trusts it.
 
-Its run has a process of its own (`Scheduler`, `declare.apart`); there its global generators start from the run's seed.
+Its run has a process of its own (`Scheduler`, `declare.isolation`), where global generators start from the run's seed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from reproduce.declare.apart import Tell, forked, settings_kept, sources
-from reproduce.declare.experiment import Experiment, own_files
+from reproduce.declare.experiment import Experiment
+from reproduce.declare.isolation import Tell, forked, settings_kept, sources
 from reproduce.engine.client_split import ClientSplit, Env
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Evaluate, Gradient, Train, listed
@@ -42,8 +42,7 @@ class Own:
         return getattr(self._algorithm, name)
 
     def setup(self, env: Env, state: State) -> None:
-        with self._looked_at("setup", env, state):
-            self._algorithm.setup(env, state)
+        self._called("setup", env, state)
 
     def round(self, env: Env, state: State, now: Any) -> Play:
         return self._played("round", env, state, now)
@@ -51,46 +50,44 @@ class Own:
     def aggregation(self, env: Env, state: State, arrivals: Any) -> Play:
         return self._played("aggregation", env, state, arrivals)
 
-    def _played(self, hook: str, env: Env, state: State, record: Any) -> Play:
-        values = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
-        arrays = {n: deepcopy(v) for n, v in values.items() if isinstance(v, np.ndarray | Tensor)}
-        state["x"] = state["x"].clone()  # a clock may remember the model that it was
-        play, answer = getattr(self._algorithm, hook)(env, state, dataclasses.replace(record, **arrays)), None
-        if not hasattr(play, "send"):
-            raise OwnCodeError(f"`{hook}` is a generator of requests, not {_short(play)}")
-        while True:
-            with self._looked_at(hook, env, state):
-                try:
-                    request = play.send(answer)
-                except StopIteration:
-                    return
-            for asked in listed(request):
-                check(env.split, asked, distinct=hook == "round")
-            answer = yield request
-
     def models(self, env: Env, state: State) -> Mapping[str, Any]:
-        with self._looked_at("models", env, state):
-            models = self._algorithm.models(env, state)
+        models = self._called("models", env, state)
         if not isinstance(models, Mapping) or not models or not all(isinstance(key, str) for key in models):
             raise OwnCodeError(f"`models` gives a mapping from words to models [P], not {_short(models)}")
         for x in models.values():
-            if isinstance(x, Evaluate):
-                check(env.split, x)
-            else:
-                _tensor(env.split, x, "what `models` gives", (env.split.parameters,))
+            check(env.split, x if isinstance(x, Evaluate) else Evaluate(x[None]))
         return models
 
     def metrics(self, env: Env, state: State, answers: Mapping[str, Any]) -> list[tuple[str, str, float]]:
-        with self._looked_at("metrics", env, state):
-            recorded = list(self._algorithm.metrics(env, state, answers))
+        recorded = list(self._called("metrics", env, state, answers))
         rows = all(isinstance(row, tuple) and [*map(type, row[:2])] == [str, str] and len(row) == 3 for row in recorded)
         if not recorded or not rows or len({row[:2] for row in recorded}) < len(recorded):
             wanted = "rows (metric, key, value), two words and a number, each pair once"
             raise OwnCodeError(f"`metrics` gives {wanted}, not {_short(recorded)}")
         return recorded
 
+    def _played(self, hook: str, env: Env, state: State, record: Any) -> Play:
+        state["x"] = state["x"].clone()  # a clock may remember the model that it was
+        play, answer = getattr(self._algorithm, hook)(env, state, deepcopy(record)), None
+        if not hasattr(play, "send"):
+            raise OwnCodeError(f"`{hook}` is a generator of requests, not {_short(play)}")
+        while True:
+            with self._watched(hook, env, state):
+                try:
+                    request = play.send(answer)
+                except StopIteration:
+                    return
+            for each in listed(request):
+                check(env.split, each)
+            answer = yield request
+
+    def _called(self, hook: str, env: Env, state: State, *rest: Any) -> Any:
+        with self._watched(hook, env, state):
+            value = getattr(self._algorithm, hook)(env, state, *rest)
+            return list(value) if hasattr(value, "send") else value
+
     @contextmanager
-    def _looked_at(self, hook: str, env: Env, state: State) -> Iterator[None]:
+    def _watched(self, hook: str, env: Env, state: State) -> Iterator[None]:
         """Around a hook: it leaves a model [P], and the clock's entries and the rows of the history as they are."""
         clocks, history = {n: state[n] for n in self._clocks if n in state}, list(state["history"])
         with settings_kept():
@@ -100,52 +97,55 @@ class Own:
                 raise OwnCodeError(f'`{hook}` changes state["{name}"], which is the clock\'s: use another name')
         if state["history"][: len(history)] != history:
             raise OwnCodeError(f"`{hook}` changes the history, to which rows may be added only")
-        _tensor(env.split, state.get("x"), f"the model that `{hook}` leaves", (env.split.parameters,))
+        _check_tensor(env.split, state.get("x"), f"the model that `{hook}` leaves", (env.split.parameters,))
         state["x"] = state["x"].contiguous()
 
 
-def run_apart(scheduler: Any, own: Sequence[int], names: Sequence[str]) -> None:
-    """Runs of a user's own algorithm, each in its own process; of their states the entries `names` come back.
+def run_isolated(scheduler: Any, own: Sequence[int], names: Sequence[str]) -> None:
+    """Runs of a user's own code, each in its own process; of their states the entries `names` come back.
 
     A GPU cannot be shared with a forked process: there they follow each other in this one, and a repetition in another
     order (`play.match`) shows whether they are independent.
     """
-    runs, trainer, here = scheduler.runs, scheduler.trainer, settings()
+    runs, trainer, whole = scheduler.runs, scheduler.trainer, settings().reuse
     threads = max(1, trainer.threads // max(1, len(own)))
 
     def play(i: int, tell: Tell) -> tuple[Any, ...]:
         run = runs[i]
-        mine = Trainer(threads, trainer.forced, trainer.arithmetic)  # the first: one thread for OpenMP
-        # a state from which it may go on, or how far it is
-        state = (lambda: dict(run.state)) if here.reuse else (lambda: {"round": run.state["round"]})
-        alone = type(scheduler)([run], mine, lambda: tell(state()))
-        alone.enough = scheduler.enough
+        inner = Trainer(threads, trainer.forced, trainer.arithmetic)  # the first: one thread for OpenMP
+
+        def tick() -> None:  # a state from which the run may go on, and of which files; or how far it is
+            tell((dict(run.state), sources()) if whole else ({"round": run.state["round"]}, {}))
+
+        single = type(scheduler)([run], inner, tick)
+        single.enough = scheduler.enough
         with globally("run", run.seed):
-            alone.run_together([0])
-        mine.close()
+            single.run_together([0])
+        inner.close()
         kept = {name: run.state[name] for name in names if name in run.state}
-        return kept, alone.cpu[0], alone.shared, dict(alone.seconds), mine.used, sources()
+        return (kept, sources()), single.cpu[0], single.shared, dict(single.seconds), inner.used
 
-    def heard(i: int, state: State) -> None:
-        runs[own[i]].state.update(state)
+    def received(i: int, message: tuple[State, dict[str, str]]) -> None:
+        runs[own[i]].state.update(message[0])
+        scheduler.sources |= message[1]
 
-    cpu = not own or runs[own[0]].env.split.device.type == "cpu"
-    files = {file for i in own for file in own_files(runs[i].experiment)}
-    plays = [partial(play, i) for i in own]
-    idle = scheduler.tick or (lambda: None)
-    outcomes = forked(plays, trainer.threads, heard, idle, files) if cpu else [p(lambda _: idle()) for p in plays]
-    for i, (state, scheduler.cpu[i], shared, seconds, used, loaded) in zip(own, outcomes, strict=True):
-        runs[i].state.update(state)
-        scheduler.sources |= loaded
+    plays, idle = [partial(play, i) for i in own], scheduler.tick or (lambda: None)
+    if not own or runs[own[0]].env.split.device.type == "cpu":
+        outcomes = forked(plays, trainer.threads, received, idle)
+    else:
+        outcomes = [p(lambda _: idle()) for p in plays]
+    for k, (message, scheduler.cpu[own[k]], shared, seconds, used) in enumerate(outcomes):
+        received(k, message)
         trainer.used |= used
         for ours, theirs in ((scheduler.shared, shared), (scheduler.seconds, seconds)):
             for name, value in theirs.items():
                 ours[name] += value
 
 
-def check(split: ClientSplit, request: Any, distinct: bool = False) -> None:
-    """Are tensors and arrays what the request's type says? Contents of tensors are not read: what is not finite ends
-    in a recorded divergence. distinct: may no client occur twice, as in a round?
+def check(split: ClientSplit, request: Any) -> None:
+    """Raises OwnCodeError unless tensors and arrays are of the types and shapes that the request's class says.
+
+    Contents of tensors are not read: what is not finite ends in a recorded divergence.
     """
     if not isinstance(request, Train | Gradient | Evaluate):
         raise OwnCodeError(f"a hook asks for {_short(request)}, which is no Train, Gradient or Evaluate")
@@ -163,17 +163,14 @@ def check(split: ClientSplit, request: Any, distinct: bool = False) -> None:
         if value is None and f.default is None:
             continue
         if f.name in numbers:
-            _numbers(value, what, c, numbers[f.name], single=f.name in ("round", "lr"), whole=f.name != "lr")
+            _check_numbers(value, what, c, numbers[f.name], single=f.name in ("round", "lr"), whole=f.name != "lr")
         elif f.name in models:
-            _tensor(split, value, what, *models[f.name])
-    if distinct and isinstance(request, Train) and len(np.unique(request.clients)) < len(request.clients):
-        raise OwnCodeError("`clients` of Train has a client twice; those of a round are distinct, with weights")
+            _check_tensor(split, value, what, *models[f.name])
 
 
-def _numbers(value: Any, what: str, count: int | None, end: float, single: bool, whole: bool) -> None:
+def _check_numbers(value: Any, what: str, count: int | None, end: float, single: bool, whole: bool) -> None:
     """Numbers [C] from 0 to below `end`, or one of them where a `single` one will do."""
-    alone = single and np.ndim(value) == 0
-    array, shape = (np.asarray(value), ()) if alone else (value, (count,))
+    array, shape = (np.asarray(value), ()) if single and np.ndim(value) == 0 else (value, (count,))
     fits = isinstance(array, np.ndarray) and array.shape == shape and array.size
     if not fits or array.dtype.kind not in ("iu" if whole else "iuf"):
         raise OwnCodeError(f"{what} are {'whole ' * whole}numbers in an array [{count}], not {_short(value)}")
@@ -181,7 +178,7 @@ def _numbers(value: Any, what: str, count: int | None, end: float, single: bool,
         raise OwnCodeError(f"{what} lie in 0 .. {end - 1}, not in {array.min()} .. {array.max()}")
 
 
-def _tensor(split: ClientSplit, value: Any, what: str, *shapes: tuple[int | None, ...]) -> None:
+def _check_tensor(split: ClientSplit, value: Any, what: str, *shapes: tuple[int | None, ...]) -> None:
     """A tensor of the split's type in one of these shapes, in which None is any number but 0."""
     if not isinstance(value, Tensor):
         raise OwnCodeError(f"{what} is a {type(value).__name__}, not a tensor")

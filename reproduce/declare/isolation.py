@@ -1,4 +1,4 @@
-"""Code of a user's own, kept apart: processes in which it runs, the files that it is, what it changes for others.
+"""Isolation of a user's own code: processes in which it runs, the files that it is, what it changes for others.
 
 A forked process starts from what this one has loaded, and whatever the code remembers, changes or exchanges there ends
 with it. So a run depends on its declaration and its seed alone, as if nothing else were trained.
@@ -14,7 +14,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -33,15 +33,13 @@ Tell = Callable[[Any], None]
 def forked(
     functions: Sequence[Callable[[Tell], Any]],
     at_once: int = 1,
-    heard: Callable[[int, Any], None] = lambda i, message: None,
+    received: Callable[[int, Any], None] = lambda i, message: None,
     idle: Callable[[], None] = lambda: None,
-    files: Iterable[Path] = (),
 ) -> list[Any]:
-    """What `functions` return, each called in a process of its own, `at_once` at a time.
+    """Returns what `functions` return, each called in a process of its own, `at_once` at a time.
 
-    A function is given `tell`, which sends something to `heard`, with its number. `idle` is called meanwhile; what it
-    raises ends the processes. What a function raises is an OwnCodeError, which names the place in `files`, or the
-    UserError that it is.
+    A function is given `tell`, which sends a message to `received`, with its number. `idle` is called meanwhile; an
+    error that it raises ends the processes. An error of a function is an OwnCodeError, or the UserError that it is.
     """
     context, here = multiprocessing.get_context("fork"), multiprocessing.current_process()
     results: dict[int, Any] = {}
@@ -50,7 +48,7 @@ def forked(
         while len(results) < len(functions):
             for i in range(len(results) + len(working), min(len(functions), len(results) + at_once)):
                 pipe, theirs = context.Pipe(duplex=False)
-                child = context.Process(target=_call, args=(functions[i], theirs, os.getpid(), files))
+                child = context.Process(target=_call, args=(functions[i], theirs, os.getpid()))
                 daemonic, here.daemon = here.daemon, False  # a worker of a pool may have this child, which ends with it
                 with warnings.catch_warnings(action="ignore"):  # this process's other threads hold nothing it needs
                     child.start()
@@ -66,7 +64,7 @@ def forked(
                     child.join()
                     raise OwnCodeError(f"its process ended with status {child.exitcode}") from error
                 if kind == "told":
-                    heard(i, message)
+                    received(i, message)
                     continue
                 del working[pipe]
                 child.join()  # it says itself what it has printed
@@ -87,14 +85,13 @@ def forked(
 
 
 def elsewhere(function: Callable[[], Any]) -> Any:
-    """What `function` returns, called in a process of its own; in this one where CUDA has started, which no fork
-    survives."""
+    """Calls `function` in a process of its own; in this one where CUDA has started, which no fork survives."""
     torch = sys.modules.get("torch")
     return function() if torch and torch.cuda.is_initialized() else forked([lambda tell: function()])[0]
 
 
-def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int, files: Iterable[Path]) -> None:
-    """What a forked process does, to its end."""
+def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int) -> None:
+    """The work of a forked process, to its end."""
 
     def tell(message: Any, kind: Any = "told") -> None:
         if os.getppid() != parent:  # nobody waits for it
@@ -109,30 +106,39 @@ def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int, files:
     except UserError as error:
         tell((str(error), traceback.format_exc()), OwnCodeError if isinstance(error, OwnCodeError) else UserError)
     except BaseException as error:  # a user's code raises whatever it likes
-        tell((words(error, *files), traceback.format_exc()), OwnCodeError)
+        tell((words(error), traceback.format_exc()), OwnCodeError)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
 
 
-# --- what it is -------------------------------------------------------------------------------------------------------
+# --- the files that it is ---------------------------------------------------------------------------------------------
 
-_SEEN: dict[tuple[str, int], str] = {}
+_SEEN: dict[tuple[Any, int], str] = {}
 
 
 def sources() -> dict[str, str]:
     """The SHA-256 of every file from which this process has loaded a module, as it was when it was first asked for;
     without what is installed."""
-    found = {}
+    loaded = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if name == "__main__" or not file or not os.path.isfile(file) or closure.installed(Path(file)):
-            continue
         key = file, id(module)
-        if key not in _SEEN:
-            _SEEN[key] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
-        found[os.path.relpath(file)] = _SEEN[key]
-    return found
+        if file and key not in _SEEN:
+            own = name != "__main__" and os.path.isfile(file) and not closure.installed(Path(file))
+            _SEEN[key] = sha256(Path(file)) if own else ""
+        if file and _SEEN[key]:
+            loaded[os.path.relpath(file)] = _SEEN[key]
+    return loaded
+
+
+def unchanged(loaded: Mapping[str, str]) -> bool:
+    """Do these files still have these digests?"""
+    return all(Path(file).is_file() and sha256(Path(file)) == before for file, before in loaded.items())
+
+
+def sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 # --- what it changes for others ---------------------------------------------------------------------------------------
