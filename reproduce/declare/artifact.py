@@ -115,7 +115,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a picture of one axes per combination of labels is laid out by.
+    """The layout of a picture with one axes per combination of labels.
 
     axes: the labels whose combinations make the axes, from left to right in lines of `across` (0: all in one line), in
     the order of `only` if it lists the values of all of them, else as declared; a line names those without results.

@@ -1,4 +1,4 @@
-"""Which source files can change a number, and a digest of what they say.
+"""The source files that can change a number, and their digest.
 
 The files of an experiment are the import closure of the engine's entry point and of the modules of its records: imports
 inside functions and functions that strings name included, imports for type checkers not. Left out is what `HARMLESS`
@@ -72,7 +72,7 @@ def digest(of: frozenset[Path]) -> str:
 
 
 def installed(file: Path) -> bool:
-    """Is it of an installed library, or of this package?"""
+    """Returns whether it is of an installed library, or of this package."""
     folders = [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib")]
     return any(file.is_relative_to(folder) for folder in [*folders, PACKAGE])
 
@@ -164,7 +164,7 @@ def _looked_up(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _named(node: ast.Import | ast.ImportFrom, package: Sequence[str]) -> list[str]:
-    """What the statement may import: `from a import b` names the module a, and b if it is one."""
+    """The modules that a statement may import: `from a import b` names the module a, and b if it is one."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     origin = [*(package[: len(package) - node.level + 1] if node.level else ()), *filter(None, [node.module])]
@@ -189,8 +189,8 @@ def _file_digest(file: Path) -> str:
 
 
 def normal(source: str) -> str:
-    """What Python source says, the same in all versions: its syntax tree without statements that are only a string
-    (docstrings), and without what is empty (versions differ in that)."""
+    """The normal form of Python source, the same in all versions: its syntax tree without statements that are only a
+    string (docstrings), and without what is empty (versions differ in that)."""
     return _said(ast.parse(source))
 
 

@@ -1,4 +1,4 @@
-"""What a run is: the records that declare it, and the digests that name it.
+"""Runs: the records that declare them, and the digests that name them.
 
     Experiment = Problem x System x Algorithm x Clock, all numbers fixed;  Run = Experiment + seed.
     Panel      = experiments with their seeds that are trained together (a column of a table, an axes of a figure).
@@ -85,7 +85,7 @@ class Experiment:
 
     @cached_property
     def foreign(self) -> bool:
-        """Is its algorithm, its system or its clock a user's own code, or a record in them?"""
+        """True if its algorithm, its system or its clock is a user's own code, or a record in them."""
         return foreign((self.system, self.algorithm, self.clock))
 
     @property
@@ -162,7 +162,7 @@ def kind(record: type) -> str:
 
 
 def same(stored: Any, declared: Any) -> bool:
-    """Is `stored`, which `canonical` made and JSON has carried, the declaration `declared`?
+    """Returns whether `stored`, which `canonical` made and JSON has carried, is the declaration `declared`.
 
     A field that the record did not have when it was stored must have its default now: that is how records grow.
     """
@@ -181,18 +181,18 @@ def same(stored: Any, declared: Any) -> bool:
 
 
 def recorded(stored: Mapping[str, Any], experiment: Experiment) -> bool:
-    """Do the parts of this entry of a provenance declare `experiment`, whatever its labels are?"""
+    """Returns whether the parts of this entry of a provenance declare `experiment`, whatever its labels are."""
     now = experiment.parts  # equal data are the usual case, and far cheaper to see
     return all(stored[name] == now[name] or same(stored[name], getattr(experiment, name)) for name in PARTS)
 
 
 def declares(stored: Mapping[str, Any], experiment: Experiment) -> bool:
-    """Was a run with this entry declared as the experiment, or as it would be to its target?"""
+    """Returns whether a run with this entry was declared as the experiment, or as it would be to its target."""
     return recorded(stored, experiment) or recorded(stored, experiment.to_target)
 
 
 def is_default(f: dataclasses.Field[Any], value: Any) -> bool:
-    """Has the record `value` the default of its field `f`?"""
+    """Returns whether the record `value` has the default of its field `f`."""
     default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
     return bool(getattr(value, f.name) == default)
 

@@ -133,7 +133,7 @@ def sources() -> dict[str, str]:
 
 
 def unchanged(loaded: Mapping[str, str]) -> bool:
-    """Do these files still have these digests?"""
+    """Returns whether these files still have these digests."""
     return all(Path(file).is_file() and sha256(Path(file)) == before for file, before in loaded.items())
 
 

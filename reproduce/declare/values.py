@@ -1,4 +1,4 @@
-"""What fields of records may be: numbers within bounds, known words; and records whose code is not this package's."""
+"""Values of records' fields: numbers within bounds, known words; and records whose code is not this package's."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def literal(kind: Any) -> bool:
 
 @cache
 def _test(kind: Any) -> Test:
-    """Whether a value is of a kind. No boolean is a number, and no number is infinite."""
+    """A test whether a value is of a kind. No boolean is a number, and no number is infinite."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         of, bounds = _test(inner[0]), inner[1]
@@ -162,7 +162,7 @@ def _is_class(kind: Any) -> bool:
 
 
 def _plain(value: Any) -> bool:
-    """Is it a frozen dataclass, or numbers, words and tuples, by which runs are named and told apart?"""
+    """Returns whether it is a frozen dataclass, or numbers, words and tuples, by which runs are named."""
     if isinstance(value, tuple):
         return all(map(_plain, value))
     if isinstance(value, float):
@@ -188,7 +188,7 @@ def _words(kind: Any) -> str:
 
 
 def foreign(record: Any) -> bool:
-    """Is a record, or one in its fields, of a class that is not this package's?"""
+    """Returns whether a record, or one in its fields, is of a class outside this package."""
     if isinstance(record, list | tuple) and type(record) in (list, tuple):
         return any(map(foreign, record))
     if record is None or type(record) in (bool, int, float, str):

@@ -28,7 +28,7 @@ NUMPY: list[Any] = [
     *(np.ndarray, np.dtype, *{type(np.dtype(kind)) for kind in "?bhilqBHILQefd"}),
     *(np.empty(0).__reduce__()[0], np.float64(0).__reduce__()[0]),
 ]
-"""What arrays and scalars of numbers are made of."""
+"""The types that arrays and scalars of numbers are made of."""
 
 
 class Checkpoint:
@@ -95,7 +95,7 @@ class Checkpoint:
 
 
 def origin(runs: Sequence[Run]) -> dict[str, str]:
-    """What the numbers of runs come from besides their declarations: checksums of data and weights, the device."""
+    """The origin of runs besides their declarations: checksums of data and weights, the device."""
     splits = [run.env.split for run in runs]
     data = {f"data ({name})": sha256 for split in splits for name, sha256 in split.device_data.checksums.items()}
     return {"device": splits[0].device.type, **data}
@@ -136,7 +136,8 @@ def _owned(value: Any) -> Any:
 
 
 def load(path: Path, device: torch.device | str = "cpu") -> Any:
-    """What `put` wrote, its tensors on the device; ValueError if it is damaged or holds anything else."""
+    """Returns the content that `put` wrote, its tensors on the device; ValueError if it is damaged or holds anything
+    else."""
     with path.open("rb") as file:
         try:
             if damaged := zipfile.ZipFile(file).testzip():

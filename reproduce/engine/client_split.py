@@ -158,7 +158,7 @@ class ClassificationSplit:
 
     @cached_property
     def blocks(self) -> dict[str, slice]:
-        """Where each tensor lies in the flat vector."""
+        """The place of each tensor in the flat vector."""
         return self.device_data.layout.slices
 
     @cached_property
@@ -183,7 +183,7 @@ class ClassificationSplit:
         return planned(batches, mine, steps, *key)
 
     def first_pass(self, client: int, steps: int, offset: int) -> int:
-        """How many gradients of a local run belong to its first pass over the data (`Batches.first_pass`)."""
+        """The number of gradients of a local run in its first pass over the data (`Batches.first_pass`)."""
         return self.problem.batches.first_pass(int(self.samples[client]), steps, offset)
 
     def processed(self, clients: np.ndarray, steps: np.ndarray) -> float:
@@ -284,7 +284,7 @@ class Env:
 
     @property
     def samples(self) -> np.ndarray:
-        """How many samples each client has [N]; a copy likewise."""
+        """The number of samples of each client [N]; a copy likewise."""
         return self.split.samples.copy()
 
     def only_trained(self, vector: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CPUINFO = Path("/proc/cpuinfo")
 ALLOWED = Path("/sys/fs/cgroup/memory.max")
-"""What a container may take; `max` where there is no limit."""
+"""The memory that a container may take; `max` where there is no limit."""
 
 
 def machine() -> dict[str, str | int]:

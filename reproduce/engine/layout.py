@@ -35,7 +35,7 @@ class Layout:
         self.buffers = tuple(n for n in self.names if n in model.buffers)
         ends = zip(self.names, self.sizes, itertools.accumulate(self.sizes), strict=True)
         self.slices = {name: slice(end - size, end) for name, size, end in ends}
-        """Where each tensor lies in the flat vector."""
+        """The place of each tensor in the flat vector."""
         self.offsets = {name: part.start for name, part in self.slices.items()}
 
     @cached_property

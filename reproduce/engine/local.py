@@ -33,7 +33,7 @@ Found = Sequence[Tensor | None]
 
 @dataclass
 class Rows:
-    """What a chunk leaves: update, mean and first gradients, each [A, P]; buffers [A, B]: their values at the end,
+    """The results of a chunk: update, mean and first gradients, each [A, P]; buffers [A, B]: their values at the end,
     where their start and the update do not say it."""
 
     update: Tensor

@@ -1,5 +1,5 @@
-"""What this machine can do faster without computing anything else: matrix products through oneDNN, and a quiet heap;
-and what CUDA must not do without being asked."""
+"""Settings by which this machine is faster without computing anything else: matrix products through oneDNN, and a quiet
+heap; and those by which CUDA rounds as it is told."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fast_products() -> bool:
 
 @cache
 def _exact_products() -> bool:
-    """Are float32 matrix products of oneDNN those of float32?
+    """Returns whether float32 matrix products of oneDNN are those of float32.
 
     torch's default library runs old kernels on some processors and is then half as fast. The switch that selects oneDNN
     also permits bfloat16 where the processor has matrix units for it, so the result is compared with float64 first.

@@ -31,7 +31,8 @@ def ordered(jobs: Sequence[tuple[ClientSplit, Request]]) -> list[int]:
 
 
 def contents(jobs: Sequence[tuple[ClientSplit, Request]]) -> list[Contents]:
-    """What each request asks: equal contents mean the same split, the same numbers, and the same tensors to the bit.
+    """The contents of each request: equal contents mean the same split, the same numbers, and the same tensors to the
+    bit.
 
     Tensors are read only where everything else is equal.
     """

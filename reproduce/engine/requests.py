@@ -87,7 +87,7 @@ def _asked(rule: Rule, brought: tuple[str, ...]) -> frozenset[str]:
 
 @dataclass
 class Trained:
-    """What local training gives: `updates`, or their weighted `sums` if the request had weights.
+    """The answer to local training: `updates`, or their weighted `sums` if the request had weights.
 
     rows: the one of both that there is; summed: which. mean and first gradients [C, P] if the rule asks; statistics
     [C, B]: the running statistics of a whole network that has some (`Layout.statistics`), at the end.

@@ -31,7 +31,7 @@ from reproduce.engine.trainer import Trainer
 from reproduce.engine.user_code import Own, run_isolated
 
 STATE = ("x", "history", "status", "round", "work", "done")
-"""What every run keeps in its state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it,
+"""The entries of every run's state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it,
 the samples processed, is it at its end. The clock and the algorithm keep what their `memory` names."""
 
 
@@ -50,13 +50,13 @@ class Run:
 
     @property
     def apart(self) -> bool:
-        """Has it a process of its own? A user's own algorithm has, and a network that runs by itself."""
+        """True of a run with a process of its own: of a user's own algorithm, or of a network without a graph."""
         model = self.experiment.problem.model
         return self.experiment.foreign or (model is not None and model.kind == "module")
 
     @property
     def place(self) -> tuple[int, int]:
-        """How far it is: the round, and the latest session that it has opened."""
+        """The progress of the run: the round, and the latest session that it has opened."""
         return self.state["round"], self.state.get("opened", 0)
 
     def play(self) -> Generator[Any, Any, None]:

@@ -46,12 +46,12 @@ class Slot:
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """What decides the client's randomness in this local run."""
+        """The key of the client's randomness in this local run."""
         return self.split.seed, self.round, self.client
 
 
 class Plans:
-    """What is drawn for the local runs of one turn of the scheduler: batch plans, which runs share that have seed,
+    """The draws for the local runs of one turn of the scheduler: batch plans, which runs share that have seed,
     round and client in common (sweep points, algorithms), and dropout streams."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Plans:
         return [self._plans[slot.batches] for slot in slots]
 
     def dropout(self, slots: Sequence[Slot]) -> list[int]:
-        """Where the slots' dropout streams start, which are keyed by (seed, round, client)."""
+        """The seeds of the slots' dropout streams, which are keyed by (seed, round, client)."""
         for key in {slot.key for slot in slots} - self._dropout.keys():
             self._dropout[key] = int(rng("dropout", *key).integers(2**62))
         return [self._dropout[slot.key] for slot in slots]
@@ -130,7 +130,7 @@ class Chunk:
 
     @cached_property
     def rule(self) -> Rule:
-        """What the slots' rules have in common; `mu` may differ from client to client."""
+        """The part that the slots' rules have in common; `mu` may differ from client to client."""
         return shared(self.slots[0].request.rule)
 
     @cached_property
@@ -143,12 +143,12 @@ class Chunk:
         return int(self.slots[0].split.problem.batches.size)  # type: ignore[union-attr]
 
     def active(self, k: int) -> int:
-        """How many of the slots still train in step k."""
+        """The number of slots that still train in step k."""
         return int((self.steps > k).sum())
 
     @property
     def start(self) -> Tensor:
-        """Where the local runs start, [A, P]."""
+        """The starts of the local runs, [A, P]."""
         start = self.stack("start")
         assert start is not None
         return start
@@ -188,7 +188,7 @@ class Chunk:
         return out
 
     def first_counts(self) -> np.ndarray:
-        """How many gradients enter each slot's first-gradient estimate [A]."""
+        """The number of gradients in each slot's first-gradient estimate [A]."""
         if self.rule.first_gradient != "pass_mean":
             return np.ones(len(self.slots), dtype=np.int64)
         return np.array([s.split.first_pass(s.client, s.steps, s.offset) for s in self.slots])

@@ -117,7 +117,7 @@ class Strategy:
     together: Callable[[int, int], tuple[int, int]] = lambda models, batch: (1, batch)
 
     def obstacle(self, work: Demand) -> str:
-        """Why it cannot compute `work`; "" if it can."""
+        """The reason why it cannot compute `work`; "" if it can."""
         others = sorted(work.asked - self.serves)
         if others:
             return f"it does not serve {', '.join(others)}"

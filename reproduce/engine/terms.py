@@ -1,4 +1,4 @@
-"""What a local step may have beside the cross-entropy of a model: random crops and flips of its images, further terms
+"""Terms of a local step beside the cross-entropy of a model: random crops and flips of its images, further terms
 (of its exits, of narrower networks in it, of models that stand still), magnitude masks.
 """
 
@@ -82,7 +82,7 @@ Blocks = list[Tensor]
 
 
 def drawn(key: tuple[int, int, int], models: int, steps: int) -> np.ndarray:
-    """Which of the narrower models a client (seed, round, client) trains in each of its steps, uniformly."""
+    """The narrower models that a client (seed, round, client) trains in each of its steps, uniformly."""
     return rng("width", *key).integers(models, size=steps)
 
 

@@ -142,20 +142,20 @@ class Trainer:
 
 
 def _clocked(work: Callable[[], Rows]) -> tuple[Rows, float]:
-    """What `work` gives, and the processor time of the thread that does it, in seconds."""
+    """The result of `work`, and the processor time of the thread that does it, in seconds."""
     before = time.thread_time()
     return work(), time.thread_time() - before
 
 
 def demand(home: DeviceData | Objectives, model: Model | None, terms: frozenset[str] = frozenset()) -> Demand:
-    """What the strategy is chosen by that trains `model` on this data; without `terms`, that evaluates it."""
+    """The demand by which a strategy is chosen to train `model` on this data; without `terms`, that evaluates it."""
     if not isinstance(home, DeviceData):
         return Demand(None, terms, device=home.device.type)
     return Demand(model, terms, home.problem.sample.shape, home.device.type, available(home.dtype))
 
 
 def demand_of(split: ClientSplit, request: Train) -> Demand:
-    """What the strategy of a request is chosen by. Raises ValueError if the request lacks what its rule needs."""
+    """The demand of a request. Raises ValueError if the request lacks what its rule needs."""
     return demand(split.device_data, request.model or split.problem.model, asked(request))
 
 

@@ -1,4 +1,4 @@
-"""What a model is: a record that names a module of torch.
+"""Networks as records, each of which names a module of torch.
 
 A record is a frozen value that needs no torch. The module is traced once and becomes a graph (`graph.py`), which serves
 one client, a stack of clients, compiled code, and the counting of parameters and multiplications.
@@ -30,7 +30,7 @@ KEPT = PACKAGE / "models/networks.json"
 
 @dataclass(frozen=True)
 class Initial:
-    """How one tensor starts: `kind` uniform, normal or constant, `scale` = half-width, deviation or value.
+    """The law of one tensor's start: `kind` uniform, normal or constant, `scale` = half-width, deviation or value.
 
     "rows" is normal with a first row of zeros (embeddings, whose row 0 is the padding).
     """
@@ -45,19 +45,20 @@ class Model:
 
     make: ClassVar[str] = ""
     foreign: ClassVar[bool] = False
-    """Is it a user's own, whose module says itself how it starts and may run by itself?"""
+    """True of a user's own, whose module initialises itself and may run eagerly."""
     embedding: ClassVar[str] = ""
     """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
     pretrained: ClassVar[str] = ""
     """The stored weights (weights.py) that the initial model takes; "" if all of it is random."""
     fresh: ClassVar[tuple[str, ...]] = ()
-    """How the names of the tensors begin that are random all the same."""
+    """Prefixes of the tensors that are random all the same."""
     tokens: ClassVar[int] = 0
-    """How many token ids it knows, from 0 on; 0 if its samples are not texts."""
+    """The number of token ids that it knows, from 0 on; 0 if its samples are not texts."""
     longest: ClassVar[int] = 0
     """Tokens in the longest text that it reads; 0 if there is no such limit."""
     untraced: ClassVar[str] = ""
-    """Why its module, which gives the representation and the logits of all exits, has no graph; "" if it has one."""
+    """The reason why its module, which gives the representation and the logits of all exits, has no graph; "" if it has
+    one."""
 
     def module(self) -> Any:
         """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
@@ -93,7 +94,7 @@ class Model:
 
     @property
     def kind(self) -> str:
-        """What is known of it: "softmax" (one linear layer), "dense" (two, with ReLU between), "eager" (a module
+        """Its kind: "softmax" (one linear layer), "dense" (two, with ReLU between), "eager" (a module
         without a graph), "module" (a user's own likewise), or "layers"."""
         if self.graph.untraced:
             return "eager"
@@ -134,7 +135,7 @@ class Model:
 
     @property
     def batch_statistics(self) -> bool:
-        """Does the output for one sample depend on its whole batch, which may then be neither padded nor cut?"""
+        """True if the output for one sample depends on its whole batch, which may then be neither padded nor cut."""
         return "norm" in self.graph.kinds or bool(self.graph.untraced)
 
     def needs_batch(self, sample: tuple[int, ...]) -> str:
@@ -145,7 +146,7 @@ class Model:
 
     @property
     def separable(self) -> bool:
-        """May a batch be cut into pieces? Not if samples see each other or share a stream of dropout masks."""
+        """True if a batch may be cut into pieces: not if samples see each other or share a stream of dropout masks."""
         return not (self.batch_statistics or self.embedding or any("dropout" in kind for kind in self.graph.kinds))
 
     def initial(self, name: str) -> Initial:
@@ -195,7 +196,7 @@ class Model:
 
     @property
     def parameters(self) -> int:
-        """How many numbers are trained."""
+        """The count of numbers that are trained."""
         return sum(math.prod(s) for n, s in self.shapes.items() if n not in self.buffers)
 
     def cost(self, sample: tuple[int, ...]) -> Count:

@@ -67,7 +67,7 @@ class RoBERTa(Model):
         return EarlyExitsRoBERTa(**{**vars(self), "exits": exits})
 
     def kept(self, units: int) -> int:
-        """How many of so many features, places in a head, or inner units there are at this width."""
+        """The number of features, places in a head, or inner units that is left at this width."""
         return math.ceil(self.width * units - 1e-9)
 
     @property

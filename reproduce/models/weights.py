@@ -28,7 +28,7 @@ HUB_FILE = "model.safetensors"
 
 
 def known(name: str) -> bool:
-    """Is this a name of stored weights?"""
+    """Returns whether this is a name of stored weights."""
     return name in FILES or name in HUB
 
 
@@ -44,7 +44,7 @@ def find(name: str, data: Path, file: str = "") -> Path | None:
 
 
 def missing(name: str, data: Path, file: str = "", otherwise: str = "declare the model with init='random'") -> str:
-    """What is not there and what to do."""
+    """A line that says what is not there and what to do."""
     ours, cache = _places(name, data)
     file = file or FILES.get(name, HUB_FILE)
     fetch = f"the files of {HUB_PAGE}/{HUB[name]}" if name in HUB else f"{PAGE}/{file}"

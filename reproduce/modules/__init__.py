@@ -1,1 +1,1 @@
-"""How a module of torch is run: translated to a graph of operators, or eagerly, as its author wrote it."""
+"""Execution of modules of torch: translated to a graph of operators, or eagerly, as its author wrote it."""

@@ -66,7 +66,7 @@ def examined(recipe: Recipe) -> tuple[Graph, Count | None]:
 
 
 def _unfit(module: nn.Module) -> str:
-    """Why a module cannot be trained; "" if nothing is known against it."""
+    """The reason why a module cannot be trained; "" if nothing is known against it."""
     for name, t in tensors(module).items():
         if not t.is_floating_point():
             return f"{name} is {t.dtype}: use real parameters (torch.view_as_complex in forward)"
@@ -86,7 +86,7 @@ def _tried(recipe: Recipe, p: Mapping[str, Tensor], x: Tensor) -> list[Tensor]:
 
 
 def _equal(recipe: Recipe, sample: Sample) -> bool:
-    """Does the graph compute what the module itself does? Of two models in a stack, without dropout."""
+    """Returns whether the graph computes the module's numbers, for two models in a stack and without dropout."""
     modules = [recipe.make(seed).double() for seed in (0, 1)]
     for m in (m for module in modules for m in module.modules() if isinstance(m, DROPOUT)):
         m.p = 0.0

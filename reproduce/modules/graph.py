@@ -80,7 +80,7 @@ class Graph:
         return tuple(step.op for step in self.steps)
 
     def ordered(self, *ops: str) -> bool:
-        """Is it exactly these operators one after another, with the tensors of its layers in the same order?"""
+        """Returns whether it is exactly these operators one after another, with its tensors in the same order."""
         kinds = tuple(k for k in self.kinds if k != "flatten")
         tensors = [f"{s.layer}.{kind}" for s in self.steps if s.layer for kind in ("weight", "bias")]
         return kinds == ops and list(self.shapes) == tensors and self.kinds[:1] in (("flatten",), ops[:1])

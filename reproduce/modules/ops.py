@@ -85,7 +85,7 @@ class One:
         return F.relu_(x)
 
     def relu_apart(self, x: Tensor) -> Tensor:
-        """Where others read what is before it."""
+        """A copy, for values that others read."""
         return F.relu(x)
 
     def flatten(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""May a graph take the place of a user's module? Its structure decides, what its author wrote; no trial can show it.
+"""The structure of a user's module, which decides whether a graph may take its place; no trial can show it.
 
 A graph computes layers of torch in an order that does not change. So classes may have a constructor and a forward pass
 only, which assigns nothing and calls layers and a few functions. Nothing may be hooked, replaced or shared, and the
@@ -18,14 +18,14 @@ from torch import nn
 from reproduce.modules.translate import FUNCTIONS, NAMES
 
 CALLED = {*FUNCTIONS, "dropout", "relu_", "add", "size", "shape", "dim", "len", "range", "enumerate", "zip", "int"}
-"""What a forward pass may call besides layers, by name."""
+"""Names that a forward pass may call besides layers."""
 STORES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_GLOBAL")
 ODD = (*STORES, "DELETE", "IMPORT", "BEFORE_WITH", "SETUP", "MAKE_FUNCTION", "YIELD")
 """Instructions that it may not have: assignments to anything but its own variables, contexts, functions within."""
 
 
 def obstacle(module: nn.Module) -> str:
-    """What keeps a graph from taking its place, in a phrase; "" if nothing does."""
+    """The obstacle to a graph in its place, in a phrase; "" if nothing does."""
     return next(_obstacles(module), "")
 
 
@@ -54,7 +54,7 @@ def _obstacles(module: nn.Module) -> Iterator[str]:
 
 
 def _odd(m: nn.Module, forward: Any) -> str:
-    """What is odd in a forward pass: an instruction or a name; "" if nothing is."""
+    """The first odd instruction or name of a forward pass; "" if nothing is."""
     code: Any = getattr(forward, "__code__", None)
     if not isinstance(forward, types.FunctionType) or code.co_freevars or forward.__defaults__ or code.co_flags & 0x2C:
         return "a wrapper or defaults"
@@ -63,7 +63,7 @@ def _odd(m: nn.Module, forward: Any) -> str:
 
 
 def _plain(m: nn.Module, name: str, found: Any) -> bool:
-    """Does a name stand for a layer, a number, or what operators know?"""
+    """Returns whether a name stands for a layer, a number, or a function with an operator."""
     if found is not None:
         return found in (torch, nn, nn.functional) or (callable(found) and found in NAMES)
     mine = (getattr(inner, name, None) for inner in m.modules())
@@ -71,7 +71,7 @@ def _plain(m: nn.Module, name: str, found: Any) -> bool:
 
 
 def built(module: nn.Module) -> list[Any]:
-    """What a constructor has made besides tensors: layers by name, their kinds and their numbers."""
+    """The work of a constructor besides tensors: layers by name, their kinds and their numbers."""
     plain = bool | int | float | str | tuple
     return [
         (name, type(m), {n: v for n, v in vars(m).items() if isinstance(v, plain)})

@@ -77,7 +77,8 @@ class Program:
         return filters and all(buffers[s.source].size >= lanes for s in self.trace.layers if s.kind == LINEAR)
 
     def by_channel(self, batch: int) -> bool:
-        """Is a channel in every lane the faster way for batches of this size? Without filters for all small ones."""
+        """Returns whether a channel in every lane is faster for batches of this size. Without filters for all small
+        ones."""
         lanes = self._lanes(batch) * -(-batch // self._lanes(batch))
         return self.wide and (lanes > SPARE * batch or (not self.filters and batch <= 2 * PIECE))
 

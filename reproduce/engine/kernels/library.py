@@ -132,7 +132,7 @@ def level() -> Level | None:
 
 
 def available(dtype: torch.dtype) -> bool:
-    """Can there be compiled code for this type of number? Nothing is built to know it."""
+    """Returns whether there can be compiled code for this type of number. Nothing is built to know it."""
     return bool(dtype in TYPES and level() and compiler())
 
 
@@ -179,7 +179,7 @@ def _compiler(wanted: str | None) -> tuple[str, ...] | None:
 
 
 def _room() -> bool:
-    """Can a library be kept anywhere?"""
+    """Returns whether a library can be kept anywhere."""
     try:
         return bool(tempfile.gettempdir())
     except FileNotFoundError:
@@ -257,7 +257,7 @@ def _reason(error: Exception) -> str:
 
 
 def _folders() -> Iterator[Path]:
-    """Where libraries are kept: beside the package's compiled Python files, or else in the store.
+    """The folders in which libraries are kept: beside the package's compiled Python files, or else in the store.
 
     What lies there is executed: a folder to which everybody may write, or a store of another user, is not taken.
     """
