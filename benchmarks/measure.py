@@ -18,7 +18,7 @@ from reproduce.engine.machine import fast_products
 from reproduce.engine.requests import Train
 from reproduce.engine.trainer import Trainer
 from reproduce.models.model import Model
-from reproduce.models.ops import One
+from reproduce.modules.ops import One
 from reproduce.settings import Settings, settings
 
 

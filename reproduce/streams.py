@@ -2,7 +2,7 @@
 
 A stream depends on its key only - a purpose and, as far as they matter, seed, round, session, client, job - and never
 on the order in which things are computed, on the number of workers, or on which other algorithms ran before. Algorithms
-that ask for the same key therefore meet the same luck (common random numbers), and a run that is resumed or split over
+that ask for the same key therefore meet the same random numbers, and a run that is resumed or split over
 workers repeats itself.
 
 The generators that a paper's published numbers prescribe (legacy NumPy seeds and the like) are not made here; they

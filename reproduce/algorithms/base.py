@@ -51,7 +51,7 @@ class RoundContext:
     lr: float | None = None
 
     def weights(self, env: Env) -> Callable[[Train], Floats]:
-        """The shares in the objective [C] of the clients of a request, 0 for those that were not heard."""
+        """The shares in the objective [C] of the clients of a request, 0 for those whose update was lost."""
         return lambda request: (env.weights * self.arrived)[request.clients]
 
 

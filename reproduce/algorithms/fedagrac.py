@@ -86,7 +86,7 @@ class FedaGrac(FedAvg):
 
     nu_m is the mean gradient of the client's last local run, s_m what it sends: its mean or its first gradient. What is
     lost (the paper has no losses) changes neither: nu is the mean of what arrived, and stays if nothing did, and a
-    client that was not heard keeps its nu_m.
+    client whose update was lost keeps its nu_m.
     scheme: who sends the first gradient (Sec. 4.2): "fedagrac" - clients with more steps than the weighted mean; "avg"
         - nobody, which with lambda = 1 is SCAFFOLD; "first" - all; "reverse" - clients with at most the mean.
     first_gradient: "single" - the first mini-batch gradient (Algorithm 1); "pass_mean" - replaced by the mean of the
@@ -141,11 +141,11 @@ class FedaGrac(FedAvg):
         senders = {"fedagrac": fast, "avg": fast & False, "first": fast | True, "reverse": ~fast}[self.scheme]
         sent = mean.where(~_column(env, senders), first)  # s_m [C, P]: the first gradient of who is fast, Sec. 4.2
         kept = mean.where(~_column(env, fast), first) if self.own == "first" else mean  # nu_m [C, P]
-        heard = now.arrived[cohort.ids]
-        state["nu_m"][cohort.ids[heard]] = kept[heard]
-        weight = cohort.weight * heard
+        arrived = now.arrived[cohort.ids]
+        state["nu_m"][cohort.ids[arrived]] = kept[arrived]
+        weight = cohort.weight * arrived
         if weight.sum() > 0:
-            # nu = sum_m p_m s_m over who was heard, their weights made up to those of the cohort [P]
+            # nu = sum_m p_m s_m over the received updates, their weights made up to those of the cohort [P]
             state["nu"] = received(env.tensor(weight * (cohort.weight.sum() / weight.sum())), sent)
 
 

@@ -31,15 +31,15 @@ class FedAU(FedAvg):
     def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         total, count = state["interval_sum"], state["intervals"]
         mean = np.where(count > 0, total / np.maximum(count, 1), 1.0)  # W_m [N]
-        weight = (objective(env, now) * mean * now.arrived)[cohort.ids]  # w_m W_m [C], 0 of who is not heard
+        weight = (objective(env, now) * mean * now.arrived)[cohort.ids]  # w_m W_m [C], 0 where the update is lost
         return replace(super().local(env, state, now, cohort), weights=env.tensor(weight[None, :]))
 
     def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         super().aggregate(env, state, now, cohort, trained)
-        heard = np.zeros(env.clients, dtype=bool)
-        heard[cohort.ids] = now.arrived[cohort.ids]
+        received = np.zeros(env.clients, dtype=bool)
+        received[cohort.ids] = now.arrived[cohort.ids]
         waited = state["waited"] + 1
-        closed = heard | (waited >= self.cutoff)
+        closed = received | (waited >= self.cutoff)
         state["interval_sum"] = state["interval_sum"] + np.where(closed, waited, 0.0)
         state["intervals"] = state["intervals"] + closed
         state["waited"] = np.where(closed, 0.0, waited)

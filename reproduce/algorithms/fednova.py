@@ -15,7 +15,7 @@ class FedNova(FedAvg):
     """X <- X + tau_eff * sum over received clients of weight_m U_m / A_m.
 
     tau_eff, the effective number of local steps: "population" - sum w s A / sum w s over all members, known from the
-    system (FedACS eq. 116b); "received" - the average of A over the clients that were heard, weighted as in the cohort
+    system (FedACS eq. 116b); "received" - the average of A over the received clients, weighted as in the cohort
     (as in the published code of FedNova). With full participation and perfect links both are sum w A.
     """
 
@@ -28,7 +28,7 @@ class FedNova(FedAvg):
             weight, norm = cohort.weight * now.arrived[cohort.ids], now.norm[cohort.ids]
         total = weight.sum()
         # tau_eff = sum p A / sum p
-        tau = (weight * norm).sum() / total if total > 0 else 0.0  # nobody was heard: the server stays where it is
+        tau = (weight * norm).sum() / total if total > 0 else 0.0  # nothing was received: the server stays where it is
         norm = now.norm[cohort.ids]
         # p_m tau_eff / A_m [C]
         return cohort.weight * tau / np.where(norm > 0, norm, 1.0)  # a client without samples has nothing to send

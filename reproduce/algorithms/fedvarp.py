@@ -1,4 +1,4 @@
-"""FedVARP (Jhunjhunwala et al., UAI 2022): the last update of a client stands in when the client is not heard."""
+"""FedVARP (Jhunjhunwala et al., UAI 2022): the last update of a client stands in when the new one is lost."""
 
 from __future__ import annotations
 

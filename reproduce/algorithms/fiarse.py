@@ -63,13 +63,13 @@ class FIARSE(Submodels):
 
     def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         self.watch(env, state, now, cohort)
-        x, heard = state["x"], now.arrived[cohort.ids]
-        updates = trained.updates[heard.nonzero()[0]]  # [heard, P]
+        x, received = state["x"], now.arrived[cohort.ids]
+        updates = trained.updates[received.nonzero()[0]]  # [received, P]
         if self.count == "nonzero":
             count = (updates != 0).sum(0)  # clients that trained a coordinate [P]
         else:
             count = env.zeros(env.parameters)
-            for theta in thresholds(env, x, self.capacity(env)[cohort.ids[heard]].tolist(), self.scope):
+            for theta in thresholds(env, x, self.capacity(env)[cohort.ids[received]].tolist(), self.scope):
                 count += held(env, x, theta)  # 1 where |x_j| >= theta_m, eq. 12
         state["x"] = partial_average(x, updates.sum(0), count, self.server_lr)
 

@@ -69,9 +69,9 @@ class Narrower(Submodels):
             places.append((place, int(now.arrived[ids].sum())))
         answers = yield requests
         total, count = env.zeros(env.parameters), env.zeros(env.parameters)
-        for (place, heard), trained in zip(places, answers, strict=True):
+        for (place, received), trained in zip(places, answers, strict=True):
             total[place] += trained.sums[0]  # sum of the updates of this size, at its coordinates
-            count[place] += heard  # how many hold each coordinate
+            count[place] += received  # how many hold each coordinate
         self.watch(env, state, now, cohort)
         state["x"] = partial_average(state["x"], total, count, self.server_lr)
         state["work"] += env.processed(cohort.ids, now.steps[cohort.ids])

@@ -92,7 +92,8 @@ def step(
 
     Running statistics are averaged, whatever the server's step makes of the rest: a step that goes further than the
     clients went, or weighs them unequally, would make variances negative. The server keeps the share `keep` of its own,
-    the rest is the mean of the clients', weighted by `weights` [C] of each request; all of its own if nobody was heard.
+    the rest is the mean of the clients', weighted by `weights` [C] of each request; all of its own if nothing was
+    received.
     """
     done, answer = np.zeros(env.clients, dtype=np.int64), None
     average = Average(env, state["x"]) if len(env.statistics) and algorithm.averages_statistics else None
@@ -123,9 +124,9 @@ class Average:
     def add(self, request: Train, answer: Trained, weight: Floats) -> None:
         """Count the clients of an answer by `weight` [C]; what was lost, of weight 0, must not count as NaN either."""
         if answer.statistics is not None:
-            heard = np.flatnonzero(weight)
-            ends = answer.statistics[heard]
-            self.sum += self.env.tensor(weight[heard]) @ ends
+            received = np.flatnonzero(weight)
+            ends = answer.statistics[received]
+            self.sum += self.env.tensor(weight[received]) @ ends
             self.total += float(weight.sum())
             self.ends += ends
 

@@ -131,14 +131,14 @@ class WithReplacement(Batches):
         return indices[stream.integers(0, len(indices), size=(steps, self.size))]
 
 
-def planned(batches: Batches, mine: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
+def planned(batches: Batches, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
     """The plan of batches that are not of this package; UserError if it names a sample that is not the client's, or
     has another form than `Batches.plan` says."""
     what = f"the batches {type(batches).__name__}"
-    mine = mine.view()
-    mine.flags.writeable = False
+    indices = indices.view()
+    indices.flags.writeable = False
     with calling(what, "batches", seed, round, client):
-        plan = np.asarray(batches.plan(mine, steps, seed, round, client, offset))
+        plan = np.asarray(batches.plan(indices, steps, seed, round, client, offset))
     if plan.dtype.kind not in "iu" or plan.shape != (steps, batches.size):
         raise UserError(
             f"{what} plan {plan.dtype} {plan.shape}: they are whole numbers of shape ({steps}, {batches.size})"
@@ -146,6 +146,6 @@ def planned(batches: Batches, mine: Indices, steps: int, seed: int, round: int, 
     taken = plan >= 0
     if not taken[:, 0].all() or (taken[:, 1:] > taken[:, :-1]).any():
         raise UserError(f"{what} plan a step without a sample, or -1 before its last one, for client {client}")
-    if not np.isin(plan[taken], mine).all() or (plan < -1).any():
+    if not np.isin(plan[taken], indices).all() or (plan < -1).any():
         raise UserError(f"{what} plan samples that are not those of client {client}")
     return plan.astype(np.int64)

@@ -176,8 +176,10 @@ def pixels(files: Iterable[tuple[str, Any]], what: str, mode: str | None = None)
                 to = mode or ("L" if image.mode in ("1", "L", "LA") else "RGB")
                 one = np.atleast_3d(np.asarray(ImageOps.exif_transpose(image).convert(to)))
         except Exception as error:  # Pillow raises whatever it likes on damaged bytes
-            why = "it is damaged" if isinstance(error, OSError) else str(error)
-            raise UserError(f"{what}: {name} cannot be read as a picture ({why}): repair it, or take it out") from error
+            reason = "it is damaged" if isinstance(error, OSError) else str(error)
+            raise UserError(
+                f"{what}: {name} cannot be read as a picture ({reason}): repair it, or take it out"
+            ) from error
         if pictures and one.shape[:2] != pictures[0].shape[:2]:
             sizes = " and ".join(f"{a.shape[1]} x {a.shape[0]}" for a in (one, pictures[0]))
             raise UserError(f"{what}: {name} and the first picture have {sizes} pixels: make all of one size")

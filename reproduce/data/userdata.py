@@ -209,17 +209,17 @@ def _arranged(parts: Mapping[str, Columns], what: str, label: str, holder: str) 
         raise UserError(f"{what}: samples of the training part and of the test part have the shapes {shapes}")
     arrays = {"train_x": x["train"][kept], "train_y": y["train"][kept], "test_x": x["test"], "test_y": y["test"]}
     if holder:
-        mine = np.array(_names(parts["train"], f"{what}, train part", holder)[0], dtype=object)[kept]
-        order = {name: k for k, name in enumerate(_sorted({*mine}))}
-        arrays["holders"] = np.array([order[name] for name in mine])
+        clients = np.array(_names(parts["train"], f"{what}, train part", holder)[0], dtype=object)[kept]
+        order = {name: k for k, name in enumerate(_sorted({*clients}))}
+        arrays["holders"] = np.array([order[name] for name in clients])
     return arrays, notes
 
 
 def _held_out(y: NDArray[Any], what: str) -> NDArray[Any]:
     """The same fifth of each class, whatever the seed of a run."""
     order = rng("held out").permutation(len(y))
-    mine = (order[y[order] == c] for c in np.unique(y))
-    held = np.sort(np.concatenate([m[: len(m) // HELD] for m in mine]))
+    classes = (order[y[order] == c] for c in np.unique(y))
+    held = np.sort(np.concatenate([m[: len(m) // HELD] for m in classes]))
     if not len(held):
         raise UserError(f"{what} has fewer than {HELD} samples of each class: add some, or a test part")
     return held

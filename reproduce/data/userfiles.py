@@ -95,7 +95,7 @@ def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str])
         return {name: parts["train"] for name, parts in each.items()}
     if "train" in tops and all(map(SPLIT.fullmatch, tops)):
         below = {n: [f.relative_to(n) for f in files if f.parts[0] == n and len(f.parts) > 1] for n in sorted(tops)}
-        return {n: partial(_pictures, where / n, mine, f"{what}/{n}", words[0]) for n, mine in below.items()}
+        return {n: partial(_pictures, where / n, inner, f"{what}/{n}", words[0]) for n, inner in below.items()}
     if odd := sorted(filter(SPLIT.fullmatch, tops)):
         raise UserError(f"{what}: {odd[0]} looks like a part of the data: call the parts train and test, no class so")
     return {"train": partial(_pictures, where, files, what, words[0])}

@@ -116,7 +116,7 @@ def _python(file: Path) -> tuple[str, list[str]]:
         nodes = [*ast.walk(tree)]
         package = file.parent.relative_to(PACKAGE.parent).parts if file.is_relative_to(PACKAGE) else ()
         names = {name for node in _imports(nodes) for name in _named(node, package)} | _looked_up(nodes)
-        _kept()[str(file)] = content, hashlib.sha256(_said(tree).encode()).hexdigest(), sorted(names)
+        _kept()[str(file)] = content, hashlib.sha256(_normal(tree).encode()).hexdigest(), sorted(names)
         _keep()
     _, said, found = _kept()[str(file)]
     return said, found
@@ -191,18 +191,18 @@ def _file_digest(file: Path) -> str:
 def normal(source: str) -> str:
     """The normal form of Python source, the same in all versions: its syntax tree without statements that are only a
     string (docstrings), and without what is empty (versions differ in that)."""
-    return _said(ast.parse(source))
+    return _normal(ast.parse(source))
 
 
-def _said(value: Any) -> str:
+def _normal(value: Any) -> str:
     if isinstance(value, ast.AST):
         fields = {n: getattr(value, n, None) for n in value._fields if n not in ("ctx", "kind", "type_comment")}
         if isinstance(value, ast.JoinedStr):  # Python 3.12 ends some f-strings in an empty string
             fields["values"] = [v for v in value.values if not (isinstance(v, ast.Constant) and v.value == "")]
         return (
-            f"{type(value).__name__}({' '.join(f'{n}={_said(v)}' for n, v in fields.items() if v not in (None, []))})"
+            f"{type(value).__name__}({' '.join(f'{n}={_normal(v)}' for n, v in fields.items() if v not in (None, []))})"
         )
-    return f"[{' '.join(_said(v) for v in value if not _is_string(v))}]" if isinstance(value, list) else repr(value)
+    return f"[{' '.join(_normal(v) for v in value if not _is_string(v))}]" if isinstance(value, list) else repr(value)
 
 
 def _is_string(node: Any) -> bool:

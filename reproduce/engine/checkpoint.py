@@ -34,7 +34,7 @@ NUMPY: list[Any] = [
 class Checkpoint:
     """The states of all runs of a job, written every `interval` seconds and at most `share` of the time.
 
-    `said` is what `note` said when the restored checkpoint was written: how the job was computed until then.
+    `noted` is the answer of `note` when the restored checkpoint was written: how the job was computed until then.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Checkpoint:
         share: float = 0.03,
     ) -> None:
         self.path, self.runs, self.note, self.interval, self.share = path, runs, note, interval, share
-        self.said: dict[str, Any] = {}
+        self.noted: dict[str, Any] = {}
         self.spent = 0.0
         self.last = time.monotonic()
 
@@ -55,7 +55,7 @@ class Checkpoint:
         UserError for a damaged file and for one of other runs, data or device: then no state is changed."""
         try:
             content = load(self.path, self.runs[0].env.split.device)
-            said, begun, states, seals = (content[name] for name in ("note", "origin", "states", "seals"))
+            noted, begun, states, seals = (content[name] for name in ("note", "origin", "states", "seals"))
             if other := sorted(dict(begun.items() ^ origin(self.runs).items())):
                 raise ValueError(f"it was begun with other {' and '.join(other)}")
             restored = [(run, dict(state)) for run, state in zip(self.runs, states, strict=True)]
@@ -64,14 +64,14 @@ class Checkpoint:
         except FileNotFoundError:  # perhaps since a moment ago: another process may have ended the same job
             return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            why = getattr(error, "strerror", None) or error
+            reason = getattr(error, "strerror", None) or error
             raise UserError(
-                f"checkpoint {self.path} cannot be read ({why}): delete it to train from the start"
+                f"checkpoint {self.path} cannot be read ({reason}): delete it to train from the start"
             ) from error
-        if not unchanged(said.get("own", {})):
+        if not unchanged(noted.get("own", {})):
             print("own code has changed since the checkpoint: it is trained from the start", file=sys.stderr)
             return False
-        self.said = said
+        self.noted = noted
         for run, state in restored:
             run.state.clear()
             run.state.update(state)

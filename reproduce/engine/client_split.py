@@ -48,7 +48,7 @@ class DeviceData:
         if problem.tokenizer != "hashed":
             data, note = self._tokenized(data, settings)
             notes.append(note)
-        self.notes = {str(problem.data): said} if (said := "; ".join(filter(None, notes))) else {}
+        self.notes = {str(problem.data): whole} if (whole := "; ".join(filter(None, notes))) else {}
         self.classes = data.n_classes
         train, test = chosen(problem, data)
         self.train_x, self.test_x = self._features(data.train_x[train]), self._features(data.test_x[test])
@@ -177,10 +177,10 @@ class ClassificationSplit:
     def plan(self, client: int, steps: int, round: int, offset: int) -> Indices:
         """Sample indices [steps, B] into the training set; UserError for a user's own that are none."""
         batches, key = self.problem.batches, (self.seed, round, client, offset)
-        mine = self.indices[client]
+        indices = self.indices[client]
         if not self.own_batches:
-            return batches.plan(mine, steps, *key)
-        return planned(batches, mine, steps, *key)
+            return batches.plan(indices, steps, *key)
+        return planned(batches, indices, steps, *key)
 
     def first_pass(self, client: int, steps: int, offset: int) -> int:
         """The number of gradients of a local run in its first pass over the data (`Batches.first_pass`)."""
@@ -229,7 +229,7 @@ class ClassificationSplit:
 
         "test" or "train"; "train:n" - a fixed random n of the training samples, the same for all seeds; "labels:a,b" -
         the test samples of some labels; "held:a,b" - those of the labels that some clients hold. A split test set is
-        read client after client, since batch statistics depend on the company of a sample.
+        read client after client, since batch statistics depend on the other samples of a batch.
         """
         labels, test_labels = self.device_data.labels, self.device_data.test_labels
         kind, _, numbers = name.partition(":")
@@ -317,23 +317,23 @@ class ClientSplits:
 
     def get(self, problem: Any, seed: int) -> ClientSplit:
         """The split of `problem` for run seed `seed`; raises MissingData or UserError if its data cannot be read."""
-        key, home = (problem, seed), self._data.get(problem.device_data)
-        if home is None:
+        key, device_data = (problem, seed), self._data.get(problem.device_data)
+        if device_data is None:
             kind = Objectives if isinstance(problem, Quadratic) else DeviceData
-            home = self._data[problem.device_data] = kind(problem, self.settings, self.dtype)
+            device_data = self._data[problem.device_data] = kind(problem, self.settings, self.dtype)
         if key not in self._splits:
-            if isinstance(home, Objectives):
-                self._splits[key] = QuadraticSplit(home, seed)
+            if isinstance(device_data, Objectives):
+                self._splits[key] = QuadraticSplit(device_data, seed)
             else:
-                self._splits[key] = ClassificationSplit(home, problem, seed)
+                self._splits[key] = ClassificationSplit(device_data, problem, seed)
         return self._splits[key]
 
     @property
     def provenance(self) -> dict[str, str]:
         """data set -> SHA-256 of its files, for the results' provenance."""
-        return {name: sha256 for home in self._data.values() for name, sha256 in home.checksums.items()}
+        return {name: sha256 for data in self._data.values() for name, sha256 in data.checksums.items()}
 
     @property
     def notes(self) -> dict[str, str]:
         """data set -> what must be said about it, where there is something (a subset, a vocabulary of its own)."""
-        return {name: note for home in self._data.values() for name, note in home.notes.items()}
+        return {name: note for data in self._data.values() for name, note in data.notes.items()}

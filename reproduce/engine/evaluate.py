@@ -1,4 +1,4 @@
-"""Evaluation: which models are judged together, and their loss and accuracy on one view of the data."""
+"""Evaluation: the loss and accuracy of models on one view of the data, of many models at a time."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.strategies import choose
 from reproduce.engine.trainer import demand
 
-Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+ParallelMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Maps a function over threads, as `map` does over a list."""
-Judged = tuple[dict[str, np.ndarray], np.ndarray | None]
+Metrics = tuple[dict[str, np.ndarray], np.ndarray | None]
 """Metric -> its values [M], and which samples each of the models got right, [M, n]."""
 
 
-def company(split: ClientSplit, request: Evaluate) -> Hashable:
-    """Evaluations in equal company are answered together: same data, same samples in the same order, same model."""
+def batch_key(split: ClientSplit, request: Evaluate) -> Hashable:
+    """The key of evaluations that are answered together: same data, same samples in the same order, same model."""
     model = request.model or split.problem.model
     by_seed = model is not None and model.kind == "module"  # a user's module, of which each seed has its own
     own = by_seed or split.test_indices is not None or request.view.startswith("held:")
     return id(split.device_data), id(split) if own else 0, request.view, request.model
 
 
-def evaluate(split: ClientSplit, requests: list[Evaluate], spread: Spread = map) -> list[Evaluated]:
-    """Answers to evaluation requests in the same company; `spread` maps a function over threads.
+def evaluate(split: ClientSplit, requests: list[Evaluate], parallel: ParallelMap = map) -> list[Evaluated]:
+    """Answers to evaluation requests with the same batch key; `parallel` maps a function over threads.
 
-    Which models are judged together depends on what is asked, not on the order of the requests.
+    The models that are evaluated together depend on the requests, not on their order.
     """
     order = ordered([(split, r) for r in requests])
     x = torch.cat([requests[i].x for i in order])  # [M, P]
     metrics, correct = (
-        _distance(split, x) if isinstance(split, QuadraticSplit) else _judge(split, x, requests[0], spread)
+        _distance(split, x) if isinstance(split, QuadraticSplit) else _classification(split, x, requests[0], parallel)
     )
     answers, at = {}, 0
     for i in order:
@@ -50,12 +50,12 @@ def evaluate(split: ClientSplit, requests: list[Evaluate], spread: Spread = map)
     return [answers[i] for i in range(len(requests))]
 
 
-def _distance(split: QuadraticSplit, x: Tensor) -> Judged:
+def _distance(split: QuadraticSplit, x: Tensor) -> Metrics:
     """|x - X*| of each model."""
     return {"distance": (x - split.device_data.optimum).norm(dim=1).cpu().numpy().astype(float)}, None
 
 
-def _judge(split: ClassificationSplit, x: Tensor, request: Evaluate, spread: Spread) -> Judged:
+def _classification(split: ClassificationSplit, x: Tensor, request: Evaluate, parallel: ParallelMap) -> Metrics:
     """Mean loss and accuracy in percent."""
     device_data, view, model = split.device_data, request.view, (request.model or split.problem.model).of(split.seed)
     where = split.view(view)
@@ -72,7 +72,7 @@ def _judge(split: ClassificationSplit, x: Tensor, request: Evaluate, spread: Spr
     ]
 
     @torch.inference_mode()
-    def judge(portion: tuple[slice, slice]) -> tuple[Tensor, np.ndarray]:
+    def evaluated(portion: tuple[slice, slice]) -> tuple[Tensor, np.ndarray]:
         models, samples = portion
         logits = strategy.forward(model, x[models], features, where[samples])  # [m, b, classes]
         y = taken(labels, where[samples])  # [b]
@@ -81,7 +81,7 @@ def _judge(split: ClassificationSplit, x: Tensor, request: Evaluate, spread: Spr
         right = (logits.argmax(2) == y) & loss.view(len(logits), -1).isfinite()
         return loss.view(len(logits), -1).sum(1, dtype=torch.float64).cpu(), right.cpu().numpy()
 
-    for (models, samples), (loss, right) in zip(portions, spread(judge, portions), strict=True):
+    for (models, samples), (loss, right) in zip(portions, parallel(evaluated, portions), strict=True):
         losses[models] += loss
         correct[models, samples] = right
     return {"loss": (losses / len(where)).numpy(), "accuracy": 100 * correct.mean(1)}, correct

@@ -69,8 +69,8 @@ class Layout:
         if self.model.foreign:
             from reproduce.modules.translate import tensors
 
-            found = tensors(self.model.module(*key))
-            return torch.cat([found[name].detach().flatten().float() for name in self.names])
+            values = tensors(self.model.module(*key))
+            return torch.cat([values[name].detach().flatten().float() for name in self.names])
         generator = torch.Generator().manual_seed(int(rng("init", *key).integers(2**62)))
         parts = []
         for name, size in zip(self.names, self.sizes, strict=True):

@@ -27,7 +27,7 @@ from reproduce.models.network import Network
 from reproduce.modules.eager import Live
 from reproduce.modules.ops import One, Stacked
 
-Found = Sequence[Tensor | None]
+Gradient = Sequence[Tensor | None]
 """Gradients in blocks; None where there is none, which a step leaves alone."""
 
 
@@ -59,7 +59,7 @@ class Gradients:
         self.total = [torch.zeros_like(b) for b in like]  # sum_k g_k, blocks [A, *shape]
         self.first = [torch.zeros_like(b) for b in like] if rule.first_gradient else []
 
-    def add(self, k: int, active: int, grads: Found) -> None:
+    def add(self, k: int, active: int, grads: Gradient) -> None:
         if not self.wanted:
             return
         for total, g in zip(self.total, grads, strict=True):
@@ -104,9 +104,9 @@ class Stepper:
     def _column(self, chunk: Chunk, values: list[float], y: Blocks) -> Blocks:
         return [b.new_tensor(values).view(-1, *[1] * (b.dim() - 1)) for b in y]
 
-    def step(self, k: int, a: int, y: Blocks, found: Found) -> None:
-        """Update the first `a` models of the stack in place; `found`, their gradients, is consumed."""
-        grads, here = [g for g in found if g is not None], [i for i, g in enumerate(found) if g is not None]
+    def step(self, k: int, a: int, y: Blocks, gradient: Gradient) -> None:
+        """Update the first `a` models of the stack in place; `gradient` is consumed."""
+        grads, here = [g for g in gradient if g is not None], [i for i, g in enumerate(gradient) if g is not None]
 
         def of(blocks: Blocks) -> Blocks:
             return [blocks[i][:a] for i in here]
@@ -278,8 +278,8 @@ def module_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32"
     masks = Masks(chunk, y) if rule.mask else None
     contrast = Contrast(chunk, start) if rule.contrast else None
     teacher = chunk.slots[0].request.teacher if rule.distill else None
-    (luck,) = chunk.plans.dropout(chunk.slots)
-    with live.turn(luck % 2**32, luck >> 32):
+    (seed,) = chunk.plans.dropout(chunk.slots)
+    with live.turn(seed % 2**32, seed >> 32):
         for k in range(int(chunk.steps[0])):
             y, (x, labels, _) = [t.detach()[None] for t in entries], data.step(k, 1)
             if masks:
@@ -295,13 +295,13 @@ def module_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32"
                 if contrast is not None:
                     z = live(x)[0] if rule.second_pass else z
                     loss = loss + rule.contrast * contrast(One(), x, z).mean()
-            y, found = [t.detach()[None] for t in entries], [g if g is None else g[None] for g in live.gradients(loss)]
+            y, grads = [t.detach()[None] for t in entries], [g if g is None else g[None] for g in live.gradients(loss)]
             with torch.no_grad():
                 if masks:
                     torch._foreach_copy_(y, whole)
-                    found = masks.gradient(y, found)
-                gradients.add(k, 1, found)
-                stepper.step(k, 1, y, found)
+                    grads = masks.gradient(y, grads)
+                gradients.add(k, 1, grads)
+                stepper.step(k, 1, y, grads)
     mean, first = (None if x is None else x.to(start.dtype) for x in gradients.rows(chunk))
     end, where = live.vector(p), layout.statistics.to(start.device)
     update = end - start[0]

@@ -41,7 +41,7 @@ def network(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Ten
 
 def module(model: Network, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
     """A user's own module, batch after batch."""
-    batches = taken(features, where).split(model.judged)
+    batches = taken(features, where).split(model.evaluation)
     return evaluated(model.recipe, layout_of(model).named(x[0]), batches)[1].unsqueeze(0)
 
 

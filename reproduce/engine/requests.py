@@ -64,12 +64,14 @@ IDLE = {
 """Fields that have no effect unless the rule has another one."""
 
 
-def asked(request: Train) -> frozenset[str]:
+def used_fields(request: Train) -> frozenset[str]:
     """The fields of the request and of its rule that are not at their defaults and have an effect.
 
     Raises ValueError if the rule has a field without which the request cannot be computed.
     """
-    return _asked(request.rule, tuple([name for name, default in _OPTIONAL if getattr(request, name) is not default]))
+    return _used_fields(
+        request.rule, tuple([name for name, default in _OPTIONAL if getattr(request, name) is not default])
+    )
 
 
 _REQUIRED = frozenset(f.name for f in fields(Train) if f.default is MISSING)
@@ -77,7 +79,7 @@ _OPTIONAL = tuple((f.name, f.default) for f in fields(Train) if f.default is not
 
 
 @cache
-def _asked(rule: Rule, brought: tuple[str, ...]) -> frozenset[str]:
+def _used_fields(rule: Rule, brought: tuple[str, ...]) -> frozenset[str]:
     terms = {f.name for f in fields(Rule) if getattr(rule, f.name) != f.default}
     for name in sorted(terms & NEEDS.keys()):
         if NEEDS[name] not in brought:

@@ -24,7 +24,7 @@ import torch
 
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.client_split import ClientSplit, ClientSplits, Env
-from reproduce.engine.evaluate import company, evaluate
+from reproduce.engine.evaluate import batch_key, evaluate
 from reproduce.engine.order import Contents, contents
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
 from reproduce.engine.trainer import Trainer
@@ -115,10 +115,10 @@ class Scheduler:
                     return
             left = behind[0]
             turn = sorted(i for i in waiting if self.runs[i].place == behind)  # the others wait for these
-            asked = [(i, r) for i in turn for r in listed(waiting[i][1])]  # number of the run, request
-            answers = self.execute([(self.runs[i].env.split, r) for i, r in asked])
+            requests = [(i, r) for i in turn for r in listed(waiting[i][1])]  # number of the run, request
+            answers = self.execute([(self.runs[i].env.split, r) for i, r in requests])
             given: dict[int, list[Any]] = defaultdict(list)
-            for (i, _), answer in zip(asked, answers, strict=True):
+            for (i, _), answer in zip(requests, answers, strict=True):
                 given[i].append(answer)
                 self.cpu[i] += getattr(answer, "took", 0.0)
             for i in turn:
@@ -136,10 +136,10 @@ class Scheduler:
         known: dict[Contents, int] = {}
         # First occurrence of each request: equal ones are branches of a prefix that runs share.
         first = [known.setdefault(content, i) for i, content in enumerate(contents(jobs))]
-        asked = sorted(set(first))
+        computed = sorted(set(first))
         self.shared["asked"] += sum(_local_runs(r) for _, r in jobs)
-        self.shared["computed"] += sum(_local_runs(jobs[i][1]) for i in asked)
-        answers = dict(zip(asked, self._execute([jobs[i] for i in asked]), strict=True))
+        self.shared["computed"] += sum(_local_runs(jobs[i][1]) for i in computed)
+        answers = dict(zip(computed, self._execute([jobs[i] for i in computed]), strict=True))
         for i, wanted in Counter(first).items():
             if hasattr(answers[i], "took"):
                 answers[i].took /= wanted
@@ -161,14 +161,14 @@ class Scheduler:
             groups: dict[Any, list[int]] = defaultdict(list)
             for i, (split, r) in enumerate(jobs):
                 if isinstance(r, Evaluate):
-                    groups[company(split, r)].append(i)
+                    groups[batch_key(split, r)].append(i)
             for members in groups.values():
                 split = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
                 before = process_time()
-                judged = evaluate(split, requests, self.trainer.spread)
+                evaluations = evaluate(split, requests, self.trainer.map)
                 each = (process_time() - before) / sum(len(r.x) for r in requests)
-                for i, r, evaluated in zip(members, requests, judged, strict=True):
+                for i, r, evaluated in zip(members, requests, evaluations, strict=True):
                     evaluated.took = each * len(r.x)
                     answers[i] = evaluated
         return answers

@@ -33,11 +33,11 @@ def sparse_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32"
     models = {name: getattr(slot.request, name) for name in ("start", "teacher", "previous")}
     cut: dict[str, Any] = {name: part.cut(slot.row_of(x)) for name, x in models.items() if x is not None}
     small = replace(slot.request, **cut)
-    home: Any = SimpleNamespace(
+    part_data: Any = SimpleNamespace(
         **{name: getattr(device_data, name) for name in ("problem", "device", "dtype", "train_y")}
     )
-    home.train_x = Renamed(device_data.train_x, part.names)
-    rows = autograd_run(Chunk([Slot(slot.split, small, slot.row)], part.layout, chunk.plans), home, precision)
+    part_data.train_x = Renamed(device_data.train_x, part.names)
+    rows = autograd_run(Chunk([Slot(slot.split, small, slot.row)], part.layout, chunk.plans), part_data, precision)
     return rows.each(lambda r: part.grown(r[0])[None])
 
 

@@ -93,9 +93,9 @@ def _shuffled(slots: Sequence[Any]) -> list[Indices]:
     if not slots:
         return []
     batches = [slot.split.problem.batches for slot in slots]
-    mine = [slot.split.indices[slot.client] for slot in slots]
-    counts = [b.passes(len(indices), slot.steps) for b, indices, slot in zip(batches, mine, slots, strict=True)]
-    drawn = permuted([("batches", *slot.key) for slot in slots], mine, counts)
+    indices = [slot.split.indices[slot.client] for slot in slots]
+    counts = [b.passes(len(of), slot.steps) for b, of, slot in zip(batches, indices, slots, strict=True)]
+    drawn = permuted([("batches", *slot.key) for slot in slots], indices, counts)
     return [b.walk(passes, slot.steps) for b, passes, slot in zip(batches, drawn, slots, strict=True)]
 
 
@@ -107,9 +107,9 @@ def permuted(keys: Sequence[Key], values: Sequence[Indices], counts: Sequence[in
     code, n = exact(HERE / "shuffle.c"), np.array([len(v) for v in values])
     if code is None or n.min() < 1 or n.max() >= 2**31:
         return [permutations(*stream) for stream in zip(keys, values, counts, strict=True)]
-    mine = [np.ascontiguousarray(v, np.int64) for v in values]
+    arrays = [np.ascontiguousarray(v, np.int64) for v in values]
     out = [np.empty((count, len(v)), dtype=np.int64) for v, count in zip(values, counts, strict=True)]
-    whence, where = (addresses([v.ctypes.data for v in arrays]) for arrays in (mine, out))
+    whence, where = (addresses([v.ctypes.data for v in of]) for of in (arrays, out))
     start, place = np.stack([words(*key) for key in keys]), np.empty(n.max(), dtype=np.int32)
     call(code.permutations, start, start.shape[1], len(keys), whence, n, np.array(counts), place, where)
     return out

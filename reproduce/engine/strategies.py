@@ -60,12 +60,13 @@ PARTS = frozenset({"model", "inner"})
 class Demand:
     """All that a choice depends on.
 
-    model: a `Model`, None for a quadratic; asked: of the request (`requests.asked`); sample: shape of one; device:
-    "cpu" or "cuda"; compiled: can there be compiled code for this type of number?
+    model: a `Model`, None for a quadratic; fields: of the request and its rule that are in use
+    (`requests.used_fields`); sample: shape of one; device: "cpu" or "cuda"; compiled: whether there can be compiled
+    code for this type of number.
     """
 
     model: Any
-    asked: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
     sample: tuple[int, ...] = ()
     device: str = "cpu"
     compiled: bool = True
@@ -118,16 +119,16 @@ class Strategy:
 
     def obstacle(self, work: Demand) -> str:
         """The reason why it cannot compute `work`; "" if it can."""
-        others = sorted(work.asked - self.serves)
+        others = sorted(work.fields - self.serves)
         if others:
             return f"it does not serve {', '.join(others)}"
         what = "a quadratic" if work.model is None else type(work.model).__name__
         fits = self.name == "quadratic" if work.model is None else self.fits(work)
         return "" if fits else f"it does not compute {what} on {work.device}"
 
-    def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
+    def train(self, chunk: Chunk, device_data: Any, **options: Any) -> Rows:
         """Train a chunk on its data, all of whose slots `choose` gave to this strategy."""
-        return _named(self.code)(chunk, home, **options)  # type: ignore[no-any-return]
+        return _named(self.code)(chunk, device_data, **options)  # type: ignore[no-any-return]
 
     def forward(self, model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
         """Logits [M, b, classes] of models x [M, P] on the samples `where` [b] of `features`."""

@@ -139,8 +139,8 @@ class Inner:
             narrow = part({n: b[rows] for n, b in p.items()}, self.model, models[m], 1)
             stack = Stacked(len(rows), [ops.generators[r] for r in rows.tolist()], ops.batch)
             z = models[m].forward(stack, narrow, stack.images(x[rows])).to(self.dtype)
-            mine = None if weight is None else weight[rows]
-            loss = loss + _mean(-(target[rows] * z.log_softmax(-1)).sum(-1), mine)
+            weights = None if weight is None else weight[rows]
+            loss = loss + _mean(-(target[rows] * z.log_softmax(-1)).sum(-1), weights)
         return loss
 
 

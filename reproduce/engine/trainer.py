@@ -29,7 +29,7 @@ from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
 from reproduce.engine.objectives import Objectives
 from reproduce.engine.order import ordered
-from reproduce.engine.requests import Train, Trained, asked
+from reproduce.engine.requests import Train, Trained, used_fields
 from reproduce.engine.rule import shared
 from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import Demand, Strategy
@@ -83,7 +83,7 @@ class Trainer:
         if self.pool:
             self.pool.shutdown()
 
-    def spread(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """The results of `function` on `items`, in their order, computed by the trainer's threads."""
         return self.pool.map(function, items) if self.pool and len(items) > 1 else map(function, items)
 
@@ -94,7 +94,7 @@ class Trainer:
         plans = Plans()
         # buckets: what may train together; calls: chunks of these, one per thread at a time
         calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
-        for call, (rows, cpu) in zip(calls, self.spread(_clocked, [call.train for call in calls]), strict=True):
+        for call, (rows, cpu) in zip(calls, self.map(_clocked, [call.train for call in calls]), strict=True):
             slots, steps = call.chunk.slots, call.chunk.steps  # processor time is shared out by steps
             for owner, share in zip(call.owners, (cpu * steps / steps.sum()).tolist(), strict=True):
                 collectors[owner].cpu += share
@@ -110,7 +110,7 @@ class Trainer:
             split, request = jobs[i]
             work = demand_of(split, request)
             strategy = strategies.choose(work, self.forced)
-            apart = i if strategy.single & work.asked else None
+            apart = i if strategy.single & work.fields else None
             key = strategy.name, split.device_data, request.model, shared(request.rule), apart
             bucket = buckets.setdefault(key, Bucket(strategy, work))
             for row in np.flatnonzero(np.asarray(request.steps) > 0):
@@ -121,8 +121,8 @@ class Trainer:
     def _calls(self, bucket: Bucket, plans: Plans) -> Iterator[Call]:
         """The bucket's slots, longest first, cut into chunks."""
         strategy, work, slots = bucket.strategy, bucket.work, bucket.slots
-        home, size = slots[0].split.device_data, strategy.size(work, len(slots))
-        layout: Any = layout_of(work.model) if work.model else home.layout
+        device_data, size = slots[0].split.device_data, strategy.size(work, len(slots))
+        layout: Any = layout_of(work.model) if work.model else device_data.layout
         strategy.ahead(plans, slots)
         order = sorted(range(len(slots)), key=lambda i: -slots[i].steps)
         if key := strategy.key(work, plans):
@@ -130,15 +130,15 @@ class Trainer:
         together = None if key is None or strategy.mixed else (lambda i: key(slots[i]))
         for part in _cut(order, size, together):
             chunk = Chunk([slots[i] for i in part], layout, plans)
-            yield Call(chunk, self._call(strategy, chunk, home), [bucket.owners[i] for i in part])
+            yield Call(chunk, self._call(strategy, chunk, device_data), [bucket.owners[i] for i in part])
 
-    def _call(self, strategy: Strategy, chunk: Chunk, home: Any) -> Callable[[], Rows]:
+    def _call(self, strategy: Strategy, chunk: Chunk, device_data: Any) -> Callable[[], Rows]:
         """The call that trains `chunk`; notes in `used` how."""
         reduces = self.arithmetic in strategy.precisions
-        applied = reduces and (home.device.type == "cuda" or self.arithmetic == "bfloat16")
+        applied = reduces and (device_data.device.type == "cuda" or self.arithmetic == "bfloat16")
         self.used.add(f"{strategy.name}+{self.arithmetic}" if applied else strategy.name)
         options = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
-        return partial(strategy.train, chunk, home, **options)
+        return partial(strategy.train, chunk, device_data, **options)
 
 
 def _clocked(work: Callable[[], Rows]) -> tuple[Rows, float]:
@@ -147,16 +147,16 @@ def _clocked(work: Callable[[], Rows]) -> tuple[Rows, float]:
     return work(), time.thread_time() - before
 
 
-def demand(home: DeviceData | Objectives, model: Model | None, terms: frozenset[str] = frozenset()) -> Demand:
+def demand(device_data: DeviceData | Objectives, model: Model | None, terms: frozenset[str] = frozenset()) -> Demand:
     """The demand by which a strategy is chosen to train `model` on this data; without `terms`, that evaluates it."""
-    if not isinstance(home, DeviceData):
-        return Demand(None, terms, device=home.device.type)
-    return Demand(model, terms, home.problem.sample.shape, home.device.type, available(home.dtype))
+    if not isinstance(device_data, DeviceData):
+        return Demand(None, terms, device=device_data.device.type)
+    return Demand(model, terms, device_data.problem.sample.shape, device_data.device.type, available(device_data.dtype))
 
 
 def demand_of(split: ClientSplit, request: Train) -> Demand:
     """The demand of a request. Raises ValueError if the request lacks what its rule needs."""
-    return demand(split.device_data, request.model or split.problem.model, asked(request))
+    return demand(split.device_data, request.model or split.problem.model, used_fields(request))
 
 
 def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> Iterator[list[int]]:
@@ -233,11 +233,11 @@ class Collector:
 def _add_weighted(sums: Tensor, weights: Tensor, update: Tensor) -> Tensor:
     """sums [M, P] += weights [M, C] @ update [C, P]; what does not count must not count as NaN either."""
     for total, weight in zip(sums, weights, strict=True):
-        heard = weight != 0
+        received = weight != 0
         if len(update) == 1:  # a large model: without a copy
-            total.add_(update[0], alpha=float(weight)) if bool(heard) else None
-        elif bool(heard.all()):
+            total.add_(update[0], alpha=float(weight)) if bool(received) else None
+        elif bool(received.all()):
             total += weight @ update
         else:
-            total += weight[heard] @ update[heard]
+            total += weight[received] @ update[received]
     return sums

@@ -64,7 +64,7 @@ class Model:
         """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
         return pkgutil.resolve_name(self.make)(self)
 
-    def on(self, sample: Sample, batch: int, judged: int) -> Model:
+    def on(self, sample: Sample, batch: int, evaluation: int) -> Model:
         """The network as it is for these samples, so many in a batch of training and of evaluation."""
         return self
 
@@ -228,7 +228,7 @@ def kept() -> dict[str, Any]:
 
 def keep(graphs: Mapping[str, Graph]) -> None:
     """Writes the graphs by the words of their records; a full disk is an error, and nothing is half-written."""
-    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(graph.said())}" for name, graph in sorted(graphs.items()))
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(graph.to_json())}" for name, graph in sorted(graphs.items()))
     write_text(KEPT, f'{{"sources": "{sources()}", "networks": {{\n{lines}\n}}}}\n')
     kept.cache_clear()
 
@@ -237,7 +237,7 @@ def keep(graphs: Mapping[str, Graph]) -> None:
 def graph_of(model: Model) -> Graph:
     """The graph of a network, kept or translated now (which needs torch); UserError if there is no such module."""
     stored = kept().get(repr(model))
-    return translated(model) if stored is None else Graph.read(stored)
+    return translated(model) if stored is None else Graph.from_json(stored)
 
 
 def translated(model: Model) -> Graph:

@@ -40,7 +40,7 @@ class Network(Model):
     foreign = True
     seed: ClassVar[int] = 0
     batch: ClassVar[int] = 3
-    judged: ClassVar[int] = 500
+    evaluation: ClassVar[int] = 500
 
     def __post_init__(self) -> None:
         files = self.files
@@ -75,8 +75,8 @@ class Network(Model):
                 made.train()
         return made
 
-    def on(self, sample: Sample, batch: int = batch, judged: int = judged) -> Network:
-        return self._with(sample=sample, batch=batch, judged=judged)
+    def on(self, sample: Sample, batch: int = batch, evaluation: int = evaluation) -> Network:
+        return self._with(sample=sample, batch=batch, evaluation=evaluation)
 
     def of(self, seed: int) -> Network:
         return self._with(seed=seed)

@@ -81,8 +81,8 @@ def _tried(recipe: Recipe, p: Mapping[str, Tensor], x: Tensor) -> list[Tensor]:
     with live.turn(0):
         _, logits = live(x.clone())
         grads = live.gradients(logits.sum())
-    _, judged = evaluated(recipe, p, [x])
-    return [logits.detach(), *(g for g in grads if g is not None), live.vector(p), judged]
+    _, tested = evaluated(recipe, p, [x])
+    return [logits.detach(), *(g for g in grads if g is not None), live.vector(p), tested]
 
 
 def _equal(recipe: Recipe, sample: Sample) -> bool:

@@ -101,7 +101,7 @@ class Graph:
         steps = [replace(s, factor=factor) if s.op == "conv" else s for s in self.steps]
         return replace(self, shapes=shapes, steps=tuple(steps))
 
-    def said(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As JSON."""
         return {
             "shapes": self.shapes,
@@ -113,8 +113,8 @@ class Graph:
         }
 
     @staticmethod
-    def read(data: dict[str, Any]) -> Graph:
-        """The inverse of `said`."""
+    def from_json(data: dict[str, Any]) -> Graph:
+        """The inverse of `to_json`."""
         steps = [Step(op, tuple(inputs), layer, tuple(map(tuple, rest))) for op, inputs, layer, rest in data["steps"]]
         shapes = {name: tuple(shape) for name, shape in data["shapes"].items()}
         outputs = tuple(data["outputs"])

@@ -62,12 +62,12 @@ def _odd(m: nn.Module, forward: Any) -> str:
     return next(iter(odd + [n for n in code.co_names if not _plain(m, n, forward.__globals__.get(n))]), "")
 
 
-def _plain(m: nn.Module, name: str, found: Any) -> bool:
+def _plain(m: nn.Module, name: str, value: Any) -> bool:
     """Returns whether a name stands for a layer, a number, or a function with an operator."""
-    if found is not None:
-        return found in (torch, nn, nn.functional) or (callable(found) and found in NAMES)
-    mine = (getattr(inner, name, None) for inner in m.modules())
-    return name in CALLED or name == "functional" or any(isinstance(v, nn.Module | bool | int | float) for v in mine)
+    if value is not None:
+        return value in (torch, nn, nn.functional) or (callable(value) and value in NAMES)
+    values = (getattr(inner, name, None) for inner in m.modules())
+    return name in CALLED or name == "functional" or any(isinstance(v, nn.Module | bool | int | float) for v in values)
 
 
 def built(module: nn.Module) -> list[Any]:

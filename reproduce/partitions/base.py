@@ -21,7 +21,7 @@ ATTEMPTS = 1000  # redraws before a partition is called impossible
 class Partition(Protocol):
     """A rule that gives samples to clients: to each at least one, and none to two of them.
 
-    A record says where it does otherwise (`asked`): with `shares_samples = True` a sample may be of several clients,
+    A record says where it does otherwise (`checked`): with `shares_samples = True` a sample may be of several clients,
     with `leaves_empty = True` clients may have none. A `data_seed` that is not None says that no run's seed enters.
     """
 
@@ -45,7 +45,7 @@ def stream(seed: int, *keys: int) -> np.random.Generator:
     return np.random.default_rng([seed, *keys])
 
 
-def asked(
+def checked(
     what: str, partition: object, split: Callable[[], Iterable[object]], clients: int, samples: int, seed: int
 ) -> list[Indices]:
     """The clients' samples as `split` of a partition gives them: the one check of all partitions.
@@ -120,9 +120,9 @@ def by_class(labels: Labels) -> dict[int, Indices]:
     return {int(c): np.flatnonzero(labels == c).astype(np.int64, copy=False) for c in np.unique(labels)}
 
 
-def pick(row: list[float], luck: float) -> int:
-    """The class k with row[k - 1] <= luck * row[-1] < row[k]; row: cumulative masses, luck: uniform on [0, 1)."""
-    return min(bisect_right(row, luck * row[-1]), bisect_left(row, row[-1]))
+def pick(row: list[float], u: float) -> int:
+    """The class k with row[k - 1] <= u * row[-1] < row[k]; row: cumulative masses, u: uniform on [0, 1)."""
+    return min(bisect_right(row, u * row[-1]), bisect_left(row, row[-1]))
 
 
 def cut(indices: Indices, shares: NDArray[np.float64]) -> list[Indices]:

@@ -178,13 +178,13 @@ def _deal(groups: Sequence[Indices], priors: Matrix, rng: np.random.Generator) -
     waiting = list(range(clients))  # who is not full
     for where, which in rng.random((clients * quota, 2)).tolist():
         slot = int(where * len(waiting))
-        mine = taken[waiting[slot]]
+        samples = taken[waiting[slot]]
         k = pick(cumulative[waiting[slot]], which)
-        mine.append(next(pools[k]))
+        samples.append(next(pools[k]))
         left[k] -= 1
         if not left[k]:
             cumulative = _restricted(priors, left > 0)
-        if len(mine) == quota:
+        if len(samples) == quota:
             waiting[slot] = waiting[-1]
             waiting.pop()
     return [rng.permutation(np.array(indices, np.int64)) for indices in taken]

@@ -101,18 +101,18 @@ class GroupedDirichlet:
         draws = iter(rng.random((total, 2)).tolist())
         parts = []
         for i, prior in enumerate(priors):
-            mine: list[int] = []
+            positions: list[int] = []
             row, hit = _restricted(prior, pools, tries)
-            for luck, which in itertools.islice(draws, total // clients + (i < total % clients)):
-                if luck < hit:
+            for u, which in itertools.islice(draws, total // clients + (i < total % clients)):
+                if u < hit:
                     k = pick(row, which)
                 else:
                     filled = [k for k, pool in enumerate(pools) if pool]
                     k = filled[int(which * len(filled))]
-                mine.append(pools[k].pop())
+                positions.append(pools[k].pop())
                 if not pools[k]:
                     row, hit = _restricted(prior, pools, tries)
-            parts.append(np.array(mine, np.int64))
+            parts.append(np.array(positions, np.int64))
         return parts
 
 
@@ -215,11 +215,11 @@ class TwoShard:
         holders: list[list[int]] = [[] for _ in range(count)]
         for client in range(clients):
             halves = rng.permutation(np.repeat(np.arange(count), left)).tolist()
-            mine = list(dict.fromkeys(halves))[:each]
-            if len(mine) < each:
+            labels = list(dict.fromkeys(halves))[:each]
+            if len(labels) < each:
                 return None
-            left[mine] -= 1
-            for k in mine:
+            left[labels] -= 1
+            for k in labels:
                 holders[k].append(client)
         return holders
 

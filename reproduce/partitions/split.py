@@ -11,7 +11,7 @@ from reproduce.data.dataset import PARTS, Dataset, by_contents
 from reproduce.data.load import load, of_record
 from reproduce.declare.values import Indices, Labels, foreign
 from reproduce.errors import UserError
-from reproduce.partitions.base import asked
+from reproduce.partitions.base import checked
 from reproduce.streams import rng
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def parts_of(problem: Classification, seed: int, labels: Labels, test_labels: La
     partition, clients = problem.partition, problem.clients
     what = f"the partition {type(partition).__name__}"
     if test_labels is None:
-        return asked(what, partition, lambda: partition.split(labels, clients, seed), clients, len(labels), seed)
-    return asked(
+        return checked(what, partition, lambda: partition.split(labels, clients, seed), clients, len(labels), seed)
+    return checked(
         f"{what} of the test set", partition,
         lambda: partition.split_test(labels, test_labels, clients, seed), clients, len(test_labels), seed,
     )  # fmt: skip

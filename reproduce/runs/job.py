@@ -116,12 +116,12 @@ def train_job(
     kept, changed = here.reuse or not own, ""  # what own code remembers is in no state
     resumed = kept and checkpoint.restore()
     if resumed:
-        trainer.used |= set(checkpoint.said["strategies"])
-        scheduler.shared |= checkpoint.said["shared"]
-        scheduler.cpu = list(checkpoint.said["cpu"])
-        loaded |= checkpoint.said.get("own", {})
-        earlier = checkpoint.said["seconds"], checkpoint.said["process"], checkpoint.said["memory"]
-        changed = _made_otherwise(checkpoint.said["by"])
+        trainer.used |= set(checkpoint.noted["strategies"])
+        scheduler.shared |= checkpoint.noted["shared"]
+        scheduler.cpu = list(checkpoint.noted["cpu"])
+        loaded |= checkpoint.noted.get("own", {})
+        earlier = checkpoint.noted["seconds"], checkpoint.noted["process"], checkpoint.noted["memory"]
+        changed = _made_otherwise(checkpoint.noted["by"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
     if here.device == "cpu" and any(getattr(e.problem, "model", None) for e in experiments):
         library.available(torch.float32)  # what is built is said before the bar

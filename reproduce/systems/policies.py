@@ -80,8 +80,8 @@ class DeFedAvgNIIDPolicy(Sampled):
                 buffers.advance(client, now)
             if self.empty == "skip":
                 drawn = [(client, times) for client, times in drawn if buffers.sent[client]]
-            heard = sum(times for _, times in drawn)
-            updates = [buffers.take(client, now, times / heard) for client, times in drawn]
+            delivered = sum(times for _, times in drawn)
+            updates = [buffers.take(client, now, times / delivered) for client, times in drawn]
             time = max((update.arrival for update in updates), default=now + run.upload)
             buffers.arrived.append(time + run.download)
             yield Aggregation(version, time, tuple(updates))

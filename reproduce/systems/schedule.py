@@ -1,6 +1,6 @@
 """The schedule of asynchronous training (DeFedAvg, Sec. 4.1.3): the clients' pace, who trains when, from which model.
 
-When a client starts, ends and is heard does not depend on what it learns. So the schedule is simulated first, in
+When a client starts, ends and delivers does not depend on what it learns. So the schedule is simulated first, in
 seconds and without a model, and training replays it: in order of the aggregations, every update is trained from the
 stored model of its start version; jobs that are never uploaded are never trained.
 
@@ -107,7 +107,7 @@ Receive = Literal["consume", "keep"]
 REPEATS = 10_000
 """Jobs that a client which never waits does in the time of a download and an upload, at most."""
 Clients = Annotated[int, Bounds(1, 10**6)]
-"""Clients, or clients that are drawn or heard at a time."""
+"""Clients, or clients that are drawn or received at a time."""
 
 
 class Update(NamedTuple):

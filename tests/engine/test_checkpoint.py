@@ -94,7 +94,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(saved: Path, monkeypatch: pytest.M
 def test_what_was_saved_is_taken_over_and_a_changed_byte_is_noticed_or_says_nothing(saved: Path) -> None:
     checkpoint = Checkpoint(saved, whole := fresh())
     assert checkpoint.restore()
-    assert checkpoint.said == NOTE
+    assert checkpoint.noted == NOTE
     assert all(r.done for r in whole)
     data, noticed = saved.read_bytes(), 0
     for at in range(0, len(data), 41):

@@ -8,7 +8,7 @@ import pytest
 from reproduce.declare.experiment import SCALES
 from reproduce.declare.values import foreign
 from reproduce.errors import UserError
-from reproduce.partitions.base import asked
+from reproduce.partitions.base import checked
 from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass
 from reproduce.partitions.groups import DistinctLabels, GroupedDirichlet, TwoShard
 from reproduce.partitions.labels import IID, ClassPerClient, Head, Sharding, TwoClasses
@@ -36,7 +36,7 @@ from tests.partitions.test_partitions import balanced, sizes
 )
 def test_impossible_splits_say_so(partition: Any, labels: np.ndarray, clients: int, words: str) -> None:
     with pytest.raises(UserError, match=words):
-        asked("it", partition, lambda: partition.split(labels, clients, 0), clients, len(labels), 0)
+        checked("it", partition, lambda: partition.split(labels, clients, 0), clients, len(labels), 0)
 
 
 def test_a_class_of_the_test_set_alone_is_refused() -> None:
@@ -63,7 +63,7 @@ def test_every_declared_partition_passes_the_one_check_of_all() -> None:
         for clients in (20, 10, 12):
             try:
                 first, second = (
-                    asked("it", partition, lambda p=partition, c=clients: p.split(labels, c, 3), clients, 3000, 3)
+                    checked("it", partition, lambda p=partition, c=clients: p.split(labels, c, 3), clients, 3000, 3)
                     for _ in range(2)
                 )
             except UserError:

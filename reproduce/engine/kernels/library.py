@@ -167,14 +167,14 @@ def _compiler(wanted: str | None) -> tuple[str, ...] | None:
     if wanted == "none":
         return None
     commands = [shlex.split(wanted)] if wanted else [["cc"], ["gcc"], ["clang"]]
-    found = [(path, *options) for program, *options in filter(None, commands) if (path := shutil.which(program))]
-    if found and _room():
-        return found[0]
-    why = f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)"
+    compilers = [(path, *options) for program, *options in filter(None, commands) if (path := shutil.which(program))]
+    if compilers and _room():
+        return compilers[0]
+    reason = f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)"
     how = "CC names a compiler"
-    if found:
-        why, how = "no folder takes compiled code", "REPRODUCE_STORE or TMPDIR names a folder"
-    print(f"{why}; other strategies take over (slower; {how})", file=sys.stderr)
+    if compilers:
+        reason, how = "no folder takes compiled code", "REPRODUCE_STORE or TMPDIR names a folder"
+    print(f"{reason}; other strategies take over (slower; {how})", file=sys.stderr)
     return None
 
 
@@ -237,8 +237,8 @@ def _build(folder: Path, known: str, sources: Sequence[Path], call: Sequence[str
     """Compile the sources into a file of `folder`, which appears when it is whole and on the disk, under a name that
     ends in its checksum. Of processes that want the same, one builds and the others wait."""
     with files.locked(folder), tempfile.TemporaryDirectory(dir=folder) as aside:
-        if found := next(_whole(folder, known), None):
-            return found
+        if library := next(_whole(folder, known), None):
+            return library
         built = Path(aside) / "library.so"
         whole = [*call, "-o", str(built), *map(str, sources), "-lm"]
         subprocess.run(whole, check=True, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
