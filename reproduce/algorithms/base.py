@@ -244,7 +244,7 @@ def received(weights: Tensor, updates: Tensor) -> Tensor:
 
 def record(state: State, round: int, metric: str, value: float, key: str = "", time: float = math.nan) -> None:
     """Append one number to the run's history."""
-    state["history"].append((round, time, metric, key, float(value)))
+    state["history"].append((round, time, str(metric), str(key), float(value)))
 
 
 def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray) -> RoundContext:

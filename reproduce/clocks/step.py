@@ -96,6 +96,7 @@ def step(
     received.
     """
     done, answer = np.zeros(env.clients, dtype=np.int64), None
+    state["x"] = state["x"].clone()  # a clock may remember the model that it was, and a hook may change this one
     average = Average(env, state["x"]) if len(env.statistics) and algorithm.averages_statistics else None
     while True:
         try:

@@ -104,20 +104,11 @@ def missing(source: Source, folder: Path) -> str:
 
 
 def of_record(record: Any) -> Dataset:
-    """Loads a record of data, and checks it as files are checked.
+    """The data set that a record loads, checked as files are; UserError for other data than the record declares.
 
-    Of a record that is not of this package the checksum is computed here, and `load` is called twice. Raises UserError
-    if it gives other data the second time, or other than the record declares.
+    Of a record that is not of this package the checksum is computed here.
     """
-    own = foreign(record)
-    data = _loaded(record, own)
-    if own and _loaded(record, own).sha256 != data.sha256:
-        raise UserError(f"{type(record).__name__}.load() gives other data each time: draw with a seed of the record")
-    return data
-
-
-def _loaded(record: Any, own: bool) -> Dataset:
-    name = type(record).__name__
+    own, name = foreign(record), type(record).__name__
     with calling(f"the data set {name}", "data") if own else nullcontext():
         data = record.load()
         given, classes = {key: np.asarray(getattr(data, key)) for key in ARRAYS}, data.n_classes

@@ -1,13 +1,12 @@
 """Checkpoints of a job: the states of all its runs in one file, from which it goes on in the same bits.
 
 A file is torch's archive, read without executing anything; the archive has a checksum of each of its parts. The digest
-of the runs is in its name (`plan.digest_of`); checksums of data, the device, and of each state with its run are in it:
-all of it fits, or nothing is taken over.
+of the runs is in its name (`plan.digest`); checksums of data and the device are in it: all of it fits, or nothing is
+taken over.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
 import warnings
@@ -55,12 +54,10 @@ class Checkpoint:
         UserError for a damaged file and for one of other runs, data or device: then no state is changed."""
         try:
             content = load(self.path, self.runs[0].env.split.device)
-            noted, begun, states, seals = (content[name] for name in ("note", "origin", "states", "seals"))
+            noted, begun, states = (content[name] for name in ("note", "origin", "states"))
             if other := sorted(dict(begun.items() ^ origin(self.runs).items())):
                 raise ValueError(f"it was begun with other {' and '.join(other)}")
             restored = [(run, dict(state)) for run, state in zip(self.runs, states, strict=True)]
-            if seals != [seal(run, state) for run, state in restored]:
-                raise ValueError("its states are not those of these runs")
         except FileNotFoundError:  # perhaps since a moment ago: another process may have ended the same job
             return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -85,7 +82,6 @@ class Checkpoint:
     def save(self) -> None:
         start = time.monotonic()
         content = {"states": [run.state for run in self.runs], "origin": origin(self.runs), "note": self.note()}
-        content["seals"] = [seal(run, run.state) for run in self.runs]
         files.write(self.path, lambda file: put(content, file))
         self.last = time.monotonic()
         self.spent = self.last - start
@@ -99,21 +95,6 @@ def origin(runs: Sequence[Run]) -> dict[str, str]:
     splits = [run.env.split for run in runs]
     data = {f"data ({name})": sha256 for split in splits for name, sha256 in split.device_data.checksums.items()}
     return {"device": splits[0].device.type, **data}
-
-
-def seal(run: Run, state: Any) -> str:
-    """SHA-256 of what a run is and of the contents of a state."""
-    return hashlib.sha256(repr((run.experiment.declaration, run.seed, _told(state))).encode()).hexdigest()
-
-
-def _told(value: Any) -> Any:
-    """`value` with digests in the places of tensors and arrays."""
-    if isinstance(value, torch.Tensor | np.ndarray):
-        array = np.ascontiguousarray(value.cpu() if isinstance(value, torch.Tensor) else value)
-        return array.dtype.str, value.shape, hashlib.sha256(array.data).hexdigest()
-    if isinstance(value, dict):
-        return [(k, _told(v)) for k, v in value.items()]
-    return [_told(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def put(content: Any, file: IO[bytes]) -> None:

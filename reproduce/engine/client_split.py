@@ -18,7 +18,6 @@ from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import Objectives, QuadraticSplit
 from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
-from reproduce.models.network import Network
 from reproduce.models.weights import stored
 from reproduce.modules.eager import gradient
 from reproduce.modules.ops import One
@@ -210,7 +209,7 @@ class ClassificationSplit:
             return total
         parts = (torch.from_numpy(i.copy()) for i in np.array_split(index, -(-len(index) // PORTION)))
         batches = ((device_data.train_x[i], device_data.train_y[i]) for i in (i.to(device_data.device) for i in parts))
-        if isinstance(model, Network) and model.kind == "module":
+        if model.kind == "module":
             return gradient(model.recipe, layout.named(request.x), batches) / len(index)
         with torch.enable_grad():
             for x, y in batches:

@@ -23,7 +23,6 @@ from reproduce.engine.objectives import Objectives
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
 from reproduce.engine.terms import Augmentation, Batch, Blocks, Contrast, Inner, Masks, distillation
-from reproduce.models.network import Network
 from reproduce.modules.eager import Live
 from reproduce.modules.ops import One, Stacked
 
@@ -269,9 +268,8 @@ def _loss(
 def module_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32") -> Rows:
     """Train the only client of a chunk with a user's own module, by the loop that everybody writes: gradients to None,
     forward, loss, backward, a step of the parameters that have a gradient."""
-    layout, rule, start, model = chunk.layout, chunk.rule, chunk.start, chunk.model
-    assert isinstance(model, Network)
-    live = Live(model.recipe, p := layout.named(start[0]), True, features=bool(rule.contrast))
+    layout, rule, start = chunk.layout, chunk.rule, chunk.start
+    live = Live(chunk.model.recipe, p := layout.named(start[0]), True, features=bool(rule.contrast))
     entries = [live.entries[name] for name in layout.names]  # once, as an optimiser takes its parameters
     y = [t.detach()[None] for t in entries]  # [1, *shape], where the module has them
     stepper, gradients, data = Stepper(chunk, y), Gradients(chunk, y), Data(chunk, device_data, plain=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,7 +11,6 @@ from torch import Tensor
 from reproduce.engine.kernels import compiled
 from reproduce.engine.layout import layout_of
 from reproduce.models.model import Model
-from reproduce.models.network import Network
 from reproduce.modules.eager import evaluated
 from reproduce.modules.ops import One, Stacked
 
@@ -39,7 +40,7 @@ def network(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Ten
     return model.forward(stacked, p, stacked.images(batch.unsqueeze(0).expand(len(x), *batch.shape)))
 
 
-def module(model: Network, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+def module(model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
     """A user's own module, batch after batch."""
     batches = taken(features, where).split(model.evaluation)
     return evaluated(model.recipe, layout_of(model).named(x[0]), batches)[1].unsqueeze(0)

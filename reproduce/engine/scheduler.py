@@ -28,7 +28,7 @@ from reproduce.engine.evaluate import batch_key, evaluate
 from reproduce.engine.order import Contents, contents
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
 from reproduce.engine.trainer import Trainer
-from reproduce.engine.user_code import Own, run_isolated
+from reproduce.engine.user_code import checked, run_isolated
 
 STATE = ("x", "history", "status", "round", "work", "done")
 """The entries of every run's state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it,
@@ -61,11 +61,12 @@ class Run:
 
     def play(self) -> Generator[Any, Any, None]:
         """The requests of the rest of the run."""
-        algorithm, state = Own(self.experiment) if self.experiment.foreign else self.experiment.algorithm, self.state
+        algorithm, state = self.experiment.algorithm, self.state
         if "x" not in state:
             state.update(x=self.env.split.initial(), history=[], status="ok", round=0, work=0.0)
             algorithm.setup(self.env, state)
-        yield from self.experiment.clock.play(self.env, algorithm, state)
+        play = self.experiment.clock.play(self.env, algorithm, state)
+        yield from checked(self.env.split, play) if self.experiment.foreign else play
         state["done"] = True
 
 

@@ -1,4 +1,4 @@
-"""A user's own algorithm: its process, and checks of what its hooks return, before compiled code trusts it.
+"""A user's own algorithm: its process, and checks of its requests, before compiled code trusts them.
 
 Its run has a process of its own (`Scheduler`, `declare.isolation`), where global generators start from the run's seed.
 """
@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
+from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from reproduce.declare.experiment import Experiment
 from reproduce.declare.isolation import Tell, forked, settings_kept, sources
-from reproduce.engine.client_split import ClientSplit, Env
+from reproduce.engine.client_split import ClientSplit
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Evaluate, Gradient, Train, listed
 from reproduce.engine.trainer import Trainer
@@ -28,77 +25,6 @@ from reproduce.streams import globally
 
 Play = Generator[Any, Any, None]
 State = dict[str, Any]
-
-
-class Own:
-    """A run's own copy of an algorithm, which clocks use in its place. Raises OwnCodeError for what hooks may not
-    give or change; the settings of libraries are put back after each."""
-
-    def __init__(self, experiment: Experiment) -> None:
-        self._algorithm = deepcopy(experiment.algorithm)
-        self._clocks = ("status", "round", "done", *experiment.clock.memory)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._algorithm, name)
-
-    def setup(self, env: Env, state: State) -> None:
-        self._called("setup", env, state)
-
-    def round(self, env: Env, state: State, now: Any) -> Play:
-        return self._played("round", env, state, now)
-
-    def aggregation(self, env: Env, state: State, arrivals: Any) -> Play:
-        return self._played("aggregation", env, state, arrivals)
-
-    def models(self, env: Env, state: State) -> Mapping[str, Any]:
-        models = self._called("models", env, state)
-        if not isinstance(models, Mapping) or not models or not all(isinstance(key, str) for key in models):
-            raise OwnCodeError(f"`models` gives a mapping from words to models [P], not {_short(models)}")
-        for x in models.values():
-            check(env.split, x if isinstance(x, Evaluate) else Evaluate(x[None]))
-        return models
-
-    def metrics(self, env: Env, state: State, answers: Mapping[str, Any]) -> list[tuple[str, str, float]]:
-        recorded = list(self._called("metrics", env, state, answers))
-        rows = all(isinstance(row, tuple) and [*map(type, row[:2])] == [str, str] and len(row) == 3 for row in recorded)
-        if not recorded or not rows or len({row[:2] for row in recorded}) < len(recorded):
-            wanted = "rows (metric, key, value), two words and a number, each pair once"
-            raise OwnCodeError(f"`metrics` gives {wanted}, not {_short(recorded)}")
-        return recorded
-
-    def _played(self, hook: str, env: Env, state: State, record: Any) -> Play:
-        state["x"] = state["x"].clone()  # a clock may remember the model that it was
-        play, answer = getattr(self._algorithm, hook)(env, state, deepcopy(record)), None
-        if not hasattr(play, "send"):
-            raise OwnCodeError(f"`{hook}` is a generator of requests, not {_short(play)}")
-        while True:
-            with self._watched(hook, env, state):
-                try:
-                    request = play.send(answer)
-                except StopIteration:
-                    return
-            for each in listed(request):
-                check(env.split, each)
-            answer = yield request
-
-    def _called(self, hook: str, env: Env, state: State, *rest: Any) -> Any:
-        with self._watched(hook, env, state):
-            value = getattr(self._algorithm, hook)(env, state, *rest)
-            return list(value) if hasattr(value, "send") else value
-
-    @contextmanager
-    def _watched(self, hook: str, env: Env, state: State) -> Iterator[None]:
-        """Around a hook: it leaves a model [P], and the clock's entries and the rows of the history as they are."""
-        clocks, history = {n: state[n] for n in self._clocks if n in state}, list(state["history"])
-        with settings_kept():
-            yield
-        for name in self._clocks:
-            if state.get(name) is not clocks.get(name):
-                raise OwnCodeError(f'`{hook}` changes state["{name}"], which is the clock\'s: use another name')
-        if state["history"][: len(history)] != history:
-            raise OwnCodeError(f"`{hook}` changes the history, to which rows may be added only")
-        _check_tensor(env.split, state.get("x"), f"the model that `{hook}` leaves", (env.split.parameters,))
-        state["x"] = state["x"].contiguous()
 
 
 def run_isolated(scheduler: Any, own: Sequence[int], names: Sequence[str]) -> None:
@@ -119,7 +45,7 @@ def run_isolated(scheduler: Any, own: Sequence[int], names: Sequence[str]) -> No
 
         single = type(scheduler)([run], inner, tick)
         single.enough = scheduler.enough
-        with globally("run", run.seed):
+        with globally("run", run.seed), settings_kept():
             single.run_together([0])
         inner.close()
         kept = {name: run.state[name] for name in names if name in run.state}
@@ -142,13 +68,26 @@ def run_isolated(scheduler: Any, own: Sequence[int], names: Sequence[str]) -> No
                 ours[name] += value
 
 
+def checked(split: ClientSplit, play: Play) -> Play:
+    """The requests of a run, of which each is checked."""
+    answer = None
+    while True:
+        try:
+            request = play.send(answer)
+        except StopIteration:
+            return
+        for each in listed(request):
+            check(split, each)
+        answer = yield request
+
+
 def check(split: ClientSplit, request: Any) -> None:
     """Raises OwnCodeError unless tensors and arrays are of the types and shapes that the request's class says.
 
     Contents of tensors are not read: what is not finite ends in a recorded divergence.
     """
     if not isinstance(request, Train | Gradient | Evaluate):
-        raise OwnCodeError(f"a hook asks for {_short(request)}, which is no Train, Gradient or Evaluate")
+        raise OwnCodeError(f"it asks for {_short(request)}, which is no Train, Gradient or Evaluate")
     if isinstance(request, Evaluate) and request.view not in ("test", "train"):
         split.problem.check_view(request.view)
     p = split.parameters if request.model is None else layout_of(request.model).total
@@ -166,6 +105,7 @@ def check(split: ClientSplit, request: Any) -> None:
             _check_numbers(value, what, c, numbers[f.name], single=f.name in ("round", "lr"), whole=f.name != "lr")
         elif f.name in models:
             _check_tensor(split, value, what, *models[f.name])
+            setattr(request, f.name, value.contiguous())
 
 
 def _check_numbers(value: Any, what: str, count: int | None, end: float, single: bool, whole: bool) -> None:

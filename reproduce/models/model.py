@@ -18,11 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce.declare.values import Sample
 from reproduce.files import read_source, write_text
 from reproduce.modules.graph import Count, Graph, Shapes
+
+if TYPE_CHECKING:
+    from reproduce.modules.eager import Recipe
 
 PACKAGE = Path(__file__).parents[1]
 KEPT = PACKAGE / "models/networks.json"
@@ -71,6 +74,11 @@ class Model:
     def of(self, seed: int) -> Model:
         """The network as runs with this seed compute it."""
         return self
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe by which a user's own module is made anew."""
+        raise NotImplementedError
 
     @property
     def graph(self) -> Graph:

@@ -29,7 +29,7 @@ class Network(Model):
 
     make: "torchvision.models:resnet18" or "my_file:Net", a callable that gives it. arguments: its keywords.
     code: a digest of a user's file, so that another network is another declaration. sample: what it is given, as the
-    problem says. Its initial values are its own, by the seed of the run; seed: of the module that runs by itself.
+    problem says. Its initial values are its own, by the seed of the run; seed: of a module without a graph.
     UserError if there is no such callable, or if it gives no module.
     """
 
@@ -43,9 +43,7 @@ class Network(Model):
     evaluation: ClassVar[int] = 500
 
     def __post_init__(self) -> None:
-        files = self.files
-        code = closure.with_own("", files) if files else ""
-        object.__setattr__(self, "code", code)
+        object.__setattr__(self, "code", closure.with_own("", self.files))
 
     def __str__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments)

@@ -1,6 +1,6 @@
 """RoBERTa (Liu et al., 2019) as a classifier of texts (fiarse, AG News): `transformers`' own, with early exits.
 
-torch.fx cannot trace it, so that it runs by itself, one client at a time. Parameters are named as in the library,
+torch.fx cannot trace it, so that it runs eagerly, one client at a time. Parameters are named as in the library,
 without its prefix `roberta.`.
 """
 

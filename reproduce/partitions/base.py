@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -50,28 +51,13 @@ def checked(
 ) -> list[Indices]:
     """The clients' samples as `split` of a partition gives them: the one check of all partitions.
 
-    One that is not of this package is asked twice, each time in a process of its own. Raises UserError that begins with
-    `what` unless there are `clients` lists of positions below `samples`, always the same, without a sample twice or a
-    client without any, where the record does not say otherwise (`Partition`).
+    Raises UserError that begins with `what` unless there are `clients` lists of positions below `samples`, without a
+    sample twice or a client without any, where the record does not say otherwise (`Partition`).
     """
     if samples < clients and not getattr(partition, "leaves_empty", False):
         raise UserError(f"{what}: {samples} samples cannot give {clients} clients 1 each; use fewer clients")
-    if not foreign(partition):
-        return _sound(what, partition, split(), clients, samples)
-    from reproduce.declare.isolation import forked
-
-    def once(tell: object) -> list[Indices]:
-        with calling(what, "split", seed):
-            return _sound(what, partition, split(), clients, samples)
-
-    parts = forked([once, once])
-    if not all(map(np.array_equal, *parts)):
-        raise UserError(f"{what} gives other parts each time: draw with np.random.default_rng(seed)")
-    return parts[0]
-
-
-def _sound(what: str, partition: object, given: Iterable[object], clients: int, samples: int) -> list[Indices]:
-    parts = [_positions(f"{what} gives client {m}", part, samples) for m, part in enumerate(given)]
+    with calling(what, "split", seed) if foreign(partition) else nullcontext():
+        parts = [_positions(f"{what} gives client {m}", part, samples) for m, part in enumerate(split())]
     if len(parts) != clients:
         raise UserError(f"{what} makes {len(parts)} parts for {clients} clients")
     empty = [m for m, part in enumerate(parts) if not len(part)]

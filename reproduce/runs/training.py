@@ -35,11 +35,11 @@ def check(job: plan.Job, output: Path) -> None:
 
 
 def _check_network(problem: Any) -> None:
-    """A line on stderr for a network that runs by itself, or has more outputs than there are classes (`Classification`
+    """A line on stderr for a network without a graph, or has more outputs than there are classes (`Classification`
     refuses one with fewer)."""
     model, classes = problem.model, problem.source.classes
     if model.graph.untraced:
-        say_once(f"{model} runs by itself, as torch runs it: {model.graph.untraced}")
+        say_once(f"{model} runs eagerly, as torch runs it: {model.graph.untraced}")
     outputs = model.cost(problem.sample.shape).layers[-1][2][0]
     if outputs > classes:
         say_once(

@@ -119,18 +119,6 @@ def test_what_was_begun_with_other_data_or_elsewhere_is_refused(saved: Path, oth
     refused(saved, fresh(), "begun with other (device|data)")
 
 
-@pytest.mark.parametrize("change", ["exchanged", "another round", "other seeds"])
-def test_states_of_other_runs_or_of_another_round_are_refused(saved: Path, change: str) -> None:
-    content = load(saved)
-    if change == "exchanged":
-        content["states"].reverse()
-    elif change == "another round":
-        content["states"][0]["round"] += 1
-    write(saved, content)
-    runs = fresh(seeds=(0, 2)) if change == "other seeds" else fresh()
-    refused(saved, runs, "its states are not those of these runs")
-
-
 def test_other_data_have_another_origin(monkeypatch: pytest.MonkeyPatch) -> None:
     panel = next(j for j in plan.jobs("smoke") if j.name == "fig4-cnn2-equal").panel
     runs = prepare(panel.experiments, (0,), ClientSplits(settings()))

@@ -128,7 +128,11 @@ NO_SPLIT: list[tuple[str, Split, str]] = [
     ("a part too few", lambda y, c, s: fair(y, c - 1, s), "makes 3 parts for 4 clients"),
     ("an empty array", each(lambda p, m, n: p[:0] if m == 1 else p), "gives client 1 no samples"),
     ("changed labels", lambda y, c, s: (y.sort(), fair(y, c, s))[1], "cannot be used: .*read-only"),
-    ("chance", lambda y, c, s: np.array_split(np.random.default_rng().permutation(len(y)), c), "other parts each time"),
+    (
+        "chance",
+        lambda y, c, s: np.array_split(np.random.default_rng().permutation(len(y)), c),
+        "a generator without a seed",
+    ),
 ]
 
 

@@ -5,7 +5,7 @@ a vector and the number of its registers (vectors.h). The machine's level is wha
 lower one. Results depend on the level, not on the processor.
 
 Libraries are kept under names that change with the sources, the compiler and the level, and that end in a checksum, in
-the package's own folder or the store. Without a compiler, or a folder for it, other strategies take over.
+the package's own folder or the store. Without a compiler other strategies take over.
 """
 
 from __future__ import annotations
@@ -168,22 +168,11 @@ def _compiler(wanted: str | None) -> tuple[str, ...] | None:
         return None
     commands = [shlex.split(wanted)] if wanted else [["cc"], ["gcc"], ["clang"]]
     compilers = [(path, *options) for program, *options in filter(None, commands) if (path := shutil.which(program))]
-    if compilers and _room():
+    if compilers:
         return compilers[0]
     reason = f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)"
-    how = "CC names a compiler"
-    if compilers:
-        reason, how = "no folder takes compiled code", "REPRODUCE_STORE or TMPDIR names a folder"
-    print(f"{reason}; other strategies take over (slower; {how})", file=sys.stderr)
+    print(f"{reason}; other strategies take over (slower; CC names a compiler)", file=sys.stderr)
     return None
-
-
-def _room() -> bool:
-    """Returns whether a library can be kept anywhere."""
-    try:
-        return bool(tempfile.gettempdir())
-    except FileNotFoundError:
-        return any(os.access(folder, os.W_OK) for folder in _folders())
 
 
 @cache
