@@ -33,7 +33,7 @@ def test_every_model_is_judged_as_if_alone(model: Model, view: str) -> None:
     models = torch.stack([task.initial() * factor for factor in (1.0, -2.0, 3.0)])
     requests = [Evaluate(models[:2], view), Evaluate(models[2:], view)]
     alone, shared = Trainer(1), Trainer(3)
-    answers = evaluate(task, requests, alone.spread)
+    answers = evaluate(task, requests, alone.map)
     x, y = (
         (task.device_data.test_x, task.device_data.test_y)
         if view == "test"
@@ -49,7 +49,7 @@ def test_every_model_is_judged_as_if_alone(model: Model, view: str) -> None:
         assert answer.metrics["loss"][row] == pytest.approx(float(loss), abs=1e-10)
         assert answer.metrics["accuracy"][row] == pytest.approx(100 * right.mean())
         np.testing.assert_array_equal(answer.correct[row], right)
-    again = evaluate(task, requests, shared.spread)
+    again = evaluate(task, requests, shared.map)
     for one, other in zip(answers, again, strict=True):
         for name in one.metrics:
             np.testing.assert_array_equal(one.metrics[name], other.metrics[name])

@@ -16,7 +16,7 @@ from reproduce.data.embedded import TopicTokens
 from reproduce.engine import strategies
 from reproduce.engine.client_split import ClientSplit, ClientSplits, QuadraticSplit
 from reproduce.engine.layout import layout_of
-from reproduce.engine.requests import PLAIN, Train, asked
+from reproduce.engine.requests import PLAIN, Train, used_fields
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
 from reproduce.engine.strategies import NAMED, TABLE, Demand
 from reproduce.engine.trainer import Trainer, demand_of
@@ -154,7 +154,7 @@ def test_what_a_strategy_claims_to_serve_equals_the_reference(strategy: str, nam
     jobs = requests(strategy, name)
     assert jobs
     for task, request in jobs:
-        assert name in asked(request)
+        assert name in used_fields(request)
         answer = Trainer(strategy=strategy).train([(task, request)])[0]
         update, mean, first = expected(task, request)
         torch.testing.assert_close(answer.rows, update, rtol=0, atol=1e-10)
