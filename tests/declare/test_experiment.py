@@ -156,6 +156,8 @@ def test_samples_processed_count_short_batches() -> None:
     task = ClientSplits(here).get(replace(NET, train_samples=100, batches=Shuffled(10)), 0)
     assert task.samples.tolist() == [25] * 4
     assert task.processed(np.array([0, 3]), np.array([4, 2])) == (25 + 10) + 20
+    large = ClientSplits(here).get(replace(NET, train_samples=100, batches=Shuffled(200)), 0)
+    assert large.processed(np.array([0, 3]), np.array([4, 2])) == 4 * 25 + 2 * 25, "a pass is a short batch"
     assert ClientSplits(here).get(TOY, 0).processed(np.array([0, 3]), np.array([4, 2])) == 6
 
 
