@@ -22,6 +22,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
 from reproduce.runs import due, plan, results, training
 from reproduce.runs import job as engine
+from reproduce.runs.catalogue import known
 from reproduce.runs.plan import Job
 
 JOBS = plan.jobs("smoke")
@@ -249,7 +250,7 @@ def test_a_result_of_tomorrow_is_older_than_what_has_it_trained_again() -> None:
     training.train(seeded(QUICK, 0))
     written.edit(FILE, code="other")
     os.utime(FILE, (time.time() + 86400,) * 2)
-    marker = due.train_marker(QUICK)
+    marker = due.train_marker(known(QUICK))
     assert os.path.getmtime(marker[0]) > os.path.getmtime(FILE)
 
 
