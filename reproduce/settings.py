@@ -127,9 +127,14 @@ def limits() -> tuple[float, float]:
     return hours, size
 
 
+def in_place() -> bool:
+    """Are the project or results here?"""
+    return Path("results").is_dir() or (Path("Snakefile").is_file() and Path("config/config.yaml").is_file())
+
+
 def check_place() -> None:
     """Raises UserError where neither the project nor results are: all would be taken for not made there."""
-    if Path("results").is_dir() or (Path("Snakefile").is_file() and Path("config/config.yaml").is_file()):
+    if in_place():
         return
     root = Path(__file__).parent.parent
     clone = root if (root / "Snakefile").is_file() else "your clone"

@@ -21,10 +21,8 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.papers import has_numbers
     from reproduce.runs import plan
     from reproduce.runs.catalogue import catalogue
-    from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
-    check_place()
     known, found = catalogue(scale), []
     for a in known.select(args.target):
         made = "no"
@@ -37,5 +35,12 @@ def run(args: argparse.Namespace) -> None:
     if args.target is None:
         print(fill(f"{known.total} figures and tables of the five papers are part of this package."))
     print(fill(f"At {scale} scale (another one: --scale):") + "\n")
-    rows = [[str(f[key]) for key in ("id", "panels", "runs", "made", "title")] for f in found]
-    print_table(["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"], rows, ("PANELS", "RUNS"))
+    keys = [
+        "id",
+        "panels",
+        "runs",
+        *["made"] * Path("results").is_dir(),
+        "title",
+    ]  # elsewhere nobody knows what is made
+    header = ["ARTIFACT", *(key.upper() for key in keys[1:])]
+    print_table(header, [[str(f[key]) for key in keys] for f in found], ("PANELS", "RUNS"))
