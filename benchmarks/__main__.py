@@ -56,11 +56,11 @@ from benchmarks import (
 )
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
+from reproduce.declare.paper import papers as known
 from reproduce.engine.host import machine
 from reproduce.engine.kernels import library
 from reproduce.engine.strategies import macs
 from reproduce.errors import UserError
-from reproduce.papers import PAPERS
 
 THREADS = 2
 
@@ -132,7 +132,7 @@ def readings(papers: Sequence[str]) -> None:
     """What the pages of papers say of their printed numbers."""
     from reproduce.pages import agreement
 
-    for paper in papers or PAPERS:
+    for paper in papers or known():
         print(f"### {paper}\n\n{agreement.section(paper)}\n", flush=True)
 
 
@@ -194,7 +194,7 @@ def main(arguments: list[str]) -> int:
     if args.help:
         print(__doc__)
         return 0
-    papers = [n for n in args.names if n in PAPERS and "readings" in args.names]
+    papers = [n for n in args.names if n in known() and "readings" in args.names]
     unknown = [n for n in args.names if n not in (*COMMANDS, *papers)]
     if unknown:
         print(f"error: unknown benchmark '{unknown[0]}'; known: {', '.join(COMMANDS)}", file=sys.stderr)

@@ -19,9 +19,9 @@ from typing import Any
 
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import SCALES
+from reproduce.declare.paper import artifacts
 from reproduce.errors import UserError
 from reproduce.files import read_yaml, write_text
-from reproduce.papers import artifacts
 from reproduce.runs import plan, results
 from reproduce.store import Stored
 from reproduce.text import counted, named_seeds

@@ -176,11 +176,10 @@ def _listed(values: Iterable[str]) -> str:
 
 def gallery(scale: str, folder: Path) -> str:
     """The figures of a scale, small. An artifact's leads to its place on the report page, another one is just shown."""
-    from reproduce import papers
+    from reproduce.declare.paper import artifacts, papers
     from reproduce.pages.page import label, small, unrun
-    from reproduce.pages.short import about
 
-    made = {f"{a.paper}_{a.name}": a for a in papers.artifacts()}
+    made = {f"{a.paper}_{a.name}": a for a in artifacts()}
     empty = {stem for stem, a in made.items() if unrun(a, scale)}
     files = {f.stem: f for f in Path("figures", scale).glob("*.png") if f.stem not in empty}
     (folder / "gallery").mkdir(parents=True, exist_ok=True)
@@ -190,7 +189,7 @@ def gallery(scale: str, folder: Path) -> str:
         (folder / image).write_bytes(small(files[stem]))
         name, title, place, made_by = stem.capitalize(), "", image, "report --docs"
         if a := made.get(stem):
-            name, title = f"{about(a.paper).name}, {label(a)}", html.escape(a.title)
+            name, title = f"{papers()[a.paper].name}, {label(a)}", html.escape(a.title)
             place = f"report/{scale}/index.html#{a.paper}-{a.name}"
             made_by = f"render {a.id}" + f" --scale {scale}" * (scale != "paper")
         found.append(
@@ -216,9 +215,9 @@ def pages(app: Any, exception: Exception | None) -> None:
     """Write the report pages into the site, with every file that they link to. ExtensionError for a dead link."""
     from sphinx.errors import ExtensionError
 
+    from reproduce.declare.paper import papers
     from reproduce.pages.page import page
     from reproduce.pages.sheet import sheet
-    from reproduce.papers import PAPERS
     from reproduce.verdicts.scoreboard import scoreboard
 
     site = Path(app.outdir)
@@ -231,7 +230,7 @@ def pages(app: Any, exception: Exception | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         text = PLACES.sub(lambda match: f"../../{there(match[1], site)}", text)
         target.write_text(text, encoding="utf-8")
-        for paper in PAPERS if scale != "smoke" else ():
+        for paper in papers() if scale != "smoke" else ():
             target.with_name(f"{paper}.html").write_text(sheet(paper, scale, board), encoding="utf-8")
     if scales and (found := dead(site)):
         raise ExtensionError(f"{len(found)} links of the site lead nowhere: {'; '.join(found[:20])}")

@@ -16,8 +16,8 @@ from typing import Any
 
 from reproduce import files, settings
 from reproduce.declare.experiment import SCALES
+from reproduce.declare.paper import artifacts, papers
 from reproduce.errors import UserError
-from reproduce.papers import PAPERS, artifacts
 from reproduce.runs import costs, due, plan
 from reproduce.runs.catalogue import Known, known
 from reproduce.text import counted
@@ -136,7 +136,7 @@ class Asked:
         """`reproduce` with this configuration, for a shell."""
         self.to_train: set[Known] = set()
         self.default = "all" if workflow.modifier.is_main_snakefile() else ""
-        self.together = [*product(TOGETHER, PAPERS)] if self.default else []  # a module's `end` is never called
+        self.together = [*product(TOGETHER, papers())] if self.default else []  # a module's `end` is never called
         self.told: set[str] = set()  # scales of which all was said at once
 
     def aliases(self) -> dict[str, list[str]]:

@@ -98,6 +98,7 @@ def one_claim(tmp_path_factory: pytest.TempPathFactory) -> list[ClaimsFile]:
     """All claims of the papers take seconds."""
     file = tmp_path_factory.mktemp("claims") / "claims.yaml"
     file.write_bytes(inputs_damage.claim())
+    file.with_name("metrics.yaml").write_bytes(inputs_damage.METRICS)
     return [load_claims(file)]
 
 

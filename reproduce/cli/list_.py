@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.papers import has_numbers
+    from reproduce.declare.paper import has_numbers
     from reproduce.runs import plan
     from reproduce.runs.catalogue import catalogue
 

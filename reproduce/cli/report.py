@@ -59,9 +59,9 @@ def write_documents() -> None:
 def write_page(scale: str) -> None:
     from reproduce import files
     from reproduce.declare.experiment import SCALES
+    from reproduce.declare.paper import papers
     from reproduce.pages import sheet
     from reproduce.pages.page import page
-    from reproduce.papers import PAPERS
     from reproduce.verdicts.scoreboard import scoreboard
 
     path = Path("report", scale, "index.html")
@@ -71,6 +71,12 @@ def write_page(scale: str) -> None:
     beside = [s for s in SCALES if s != scale and Path("report", s, "index.html").is_file()]
     board = scoreboard(scale)
     files.write_text(path, page(scale, board, beside))
-    for paper in PAPERS if scale != "smoke" else ():
-        files.write_text(path.with_name(f"{paper}.html"), sheet.sheet(paper, scale, board))
     print(f"Written: {path}")
+    failed = []
+    for paper in papers() if scale != "smoke" else ():
+        try:
+            files.write_text(path.with_name(f"{paper}.html"), sheet.sheet(paper, scale, board))
+        except UserError as error:  # of a paper without an answer
+            failed.append(str(error))
+    if failed:
+        raise UserError("; ".join(failed))

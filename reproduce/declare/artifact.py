@@ -1,48 +1,35 @@
 """Artifacts as values: what is run, what is measured, how it is laid out. Imports neither torch nor pandas.
 
     Artifact   a table or figure of a paper: the panels it reads, its measures, its picture, its layout
-    Measure    from histories to numbers: `Last`, `Window`, `Reach`, or `Code` for what is special
-    Sheet      a picture, one axes per combination of labels: `Curves` for lines, `Filled` by code; else `Code`
+    Measure    from histories to numbers: `Last`, `Window`, `Reach`, or a function for what is special
+    Sheet      a picture, one axes per combination of labels: `Curves` for lines, `Filled` by a function
 
 `report.metrics` and `report.drawing` give them their meaning.
 """
 
 from __future__ import annotations
 
-import csv
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
-from pathlib import Path
+from importlib import import_module
 from typing import Any, Literal
 
-from reproduce.declare.experiment import PACKAGE, Panel
+from reproduce.declare.experiment import Panel
 
+Function = Callable[..., Any]
 NUMBERS = ("artifact", "metric", "value", "std", "censored", "paper_cell")
 """Columns of reported/*.csv that describe the printed number, not its setting."""
 
 
-@dataclass(frozen=True)
-class Code:
-    """A function of the paper: "measures:leads" is `leads` of its measures.py, imported when something is rendered.
+class Later:
+    """The functions of a module, which is imported when the first of them is called: `list` and `plan` start without
+    pandas. A paper's `artifacts.py` imports the module itself for type checkers, and this for all others."""
 
-    options: keyword arguments of the function, after those that its place in the artifact gives it.
-    """
+    def __init__(self, module: str) -> None:
+        self._module = module
 
-    where: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-def function(paper: str, code: Code | Callable[..., Any]) -> Callable[..., Any]:
-    """The function that `code` names in reproduce/papers/<paper>, or is; TypeError if there is none."""
-    if not isinstance(code, Code):
-        return code
-    module, _, name = code.where.partition(":")
-    named = getattr(importlib.import_module(f"reproduce.papers.{paper}.{module}"), name, None)
-    if named is None:
-        raise TypeError(f"reproduce/papers/{paper}/{module}.py has no function '{name}', which an artifact names")
-    return partial(named, **code.options) if code.options else named
+    def __getattr__(self, name: str) -> Function:
+        return lambda *given, **options: getattr(import_module(self._module), name)(*given, **options)
 
 
 @dataclass(frozen=True)
@@ -88,7 +75,7 @@ class Reach:
     by_key: bool = False
 
 
-Measure = Last | Window | Reach | Code
+Measure = Last | Window | Reach | Function
 
 
 @dataclass(frozen=True)
@@ -145,7 +132,7 @@ class Filled(Sheet):
     over seeds of their cells.
     """
 
-    fill: Code = field(kw_only=True)
+    fill: Function = field(kw_only=True)
     each: tuple[int, int] = (1, 1)
     alike: tuple[str, ...] = ()
 
@@ -166,7 +153,7 @@ class Curves(Sheet):
     every: int = 1
     ylabel: str = "accuracy (%)"
     target: str = ""
-    also: Code | None = None
+    also: Function | None = None
 
 
 @dataclass(frozen=True)
@@ -206,8 +193,8 @@ class Artifact:
     name: str
     title: str
     panels: Callable[[str], tuple[Panel, ...]]
-    cells: tuple[Measure, ...] | Callable[..., Any]
-    draw: Sheet | Code | Callable[..., Any] | None = None
+    cells: tuple[Measure, ...] | Function
+    draw: Sheet | Function | None = None
     rows: tuple[str, ...] = ("algorithm",)
     columns: tuple[str, ...] = ("metric",)
     series: str = "algorithm"
@@ -217,7 +204,7 @@ class Artifact:
     decimals: int | Mapping[str, int] = 2
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    stamp: str | Code | Callable[..., Any] = ""
+    stamp: str | Function = ""
     doubts: tuple[Doubt, ...] = ()
 
     @property
@@ -227,15 +214,3 @@ class Artifact:
     @property
     def kind(self) -> str:
         return "table" if self.draw is None else "figure"
-
-
-@cache
-def printed_settings(paper: str, name: str, folder: Path = PACKAGE / "papers") -> tuple[Mapping[str, str], ...]:
-    """The distinct settings of <folder>/<paper>/reported/<name>.csv, `algorithm` included, as text and in the paper's
-    order; none if the paper prints no numbers there."""
-    path = folder / paper / "reported" / f"{name}.csv"
-    if not path.is_file():
-        return ()
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [{k: v for k, v in row.items() if k not in NUMBERS} for row in csv.DictReader(file)]
-    return tuple(dict(items) for items in dict.fromkeys(tuple(row.items()) for row in rows))

@@ -67,7 +67,8 @@ def files(modules: frozenset[str]) -> frozenset[Path]:
 @cache
 def digest(of: frozenset[Path]) -> str:
     """SHA-256 (16 hex digits) of what the files say and of where they lie in the package."""
-    lines = [f"{f.relative_to(PACKAGE).as_posix()} {_file_digest(f)}" for f in sorted(of)]
+    places = {f: f.relative_to(PACKAGE).as_posix() if f.is_relative_to(PACKAGE) else f.name for f in sorted(of)}
+    lines = [f"{place} {_file_digest(f)}" for f, place in places.items()]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 

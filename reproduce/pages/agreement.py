@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from reproduce.declare.artifact import Code, function
+from reproduce.declare.paper import papers
 from reproduce.pages.quotes import FUNCTIONS, filled
-from reproduce.pages.short import about
-from reproduce.papers import PAPERS
 from reproduce.report.figures import sheet, style
 from reproduce.report.names import heading, pretty
 from reproduce.text import markdown
@@ -47,7 +45,7 @@ def declared(paper: str) -> Rows:
 
 def held(paper: str) -> list[Held]:
     """The readings of a paper that have cells, those that were tried in vain too."""
-    return readings.held(paper, readings.register(paper)["readings"])
+    return readings.held(paper, readings.register(papers()[paper].folder)["readings"])
 
 
 def under(found: Rows, there: Iterable[Held]) -> Rows:
@@ -129,7 +127,7 @@ def line(name: str, rows: Rows) -> list[str]:
 
 def section(paper: str) -> str:
     """Markdown: the agreement with published numbers, fitted alternatives, findings; "" for a paper without any."""
-    file, there = readings.register(paper), held(paper)
+    file, there = readings.register(papers()[paper].folder), held(paper)
     lines = []
     for name, before, after in by_table(paper, there):
         lines += [line(name, before), *([line("the same, with fitted alternatives", after)] if moved(after) else [])]
@@ -138,7 +136,7 @@ def section(paper: str) -> str:
         parts += ["The table has the declared settings → the fitted alternative, on numbers that it was not chosen on:"]
         parts += [markdown(READ, [row for each in there for row in reading(each)])]
     parts += ["\n".join(f"- **{of['says']}** {told(of)}" for of in file["readings"])]
-    said = [f"- {function(paper, Code('findings:' + of['id']))()} {told(of)}" for of in file["findings"]]
+    said = [f"- {getattr(papers()[paper].module('findings'), of['id'])()} {told(of)}" for of in file["findings"]]
     parts += ["Findings from the published numbers alone:", "\n".join(said)] if said else []
     return "\n\n".join(filter(None, parts))
 
@@ -177,18 +175,18 @@ def _rows(where: Mapping[str, Any]) -> list[str]:
 def summary() -> str:
     """Markdown: a line for each paper: by table how many printed numbers are inside, and where they come from."""
     rows = []
-    for paper in PAPERS:
+    for paper, of in papers().items():
         found, there = declared(paper), by_table(paper, held(paper))
         said = [f"{name}: {inside(a)}" + f"; with fitted alternatives {inside(b)}" * moved(b) for name, a, b in there]
-        link, run = f"[{about(paper).name}](docs/papers/{paper}.md)", f"{found['gap'].notna().sum()} of {len(found):,}"
-        rows.append([link, run, "<br>".join(said) or "–", readings.register(paper)["short"]])
+        link, run = f"[{of.name}](docs/papers/{paper}.md)", f"{found['gap'].notna().sum()} of {len(found):,}"
+        rows.append([link, run, "<br>".join(said) or "–", readings.register(of.folder)["short"]])
     return markdown(("paper", "compared", "published numbers inside", "source of the published numbers"), rows)
 
 
 def figure() -> Figure:
     """The published numbers over ours, a panel for each paper and unit, and another one with fitted alternatives."""
     panels = []
-    for paper in PAPERS:
+    for paper, of in papers().items():
         found = declared(paper)
         for unit, after in under(found, held(paper)).groupby("unit"):
             before = found[found["unit"] == unit]
@@ -197,7 +195,7 @@ def figure() -> Figure:
                 : (1 + moved(after)) * bool(len(both))
             ]:
                 told = part["inside"].dropna()
-                title = f"{about(paper).name},\n{state}: {told.sum()} of {len(told)}"
+                title = f"{of.name},\n{state}: {told.sum()} of {len(told)}"
                 panels.append((title, str(unit), part[part["gap"].notna()][::-1], both))  # the readings are drawn last
     with style():
         fig, axes = sheet(-(-len(panels) // 4), 4, height=1.75)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from reproduce.declare.experiment import PACKAGE
+from reproduce.declare.paper import papers
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
 from reproduce.pages.quotes import Cells, cells, gap, lead, played, reread
@@ -109,10 +109,10 @@ REGISTER = record(
 )  # fmt: skip
 
 
-def register(paper: str, papers: Path = PACKAGE / "papers") -> Register:
+def register(paper: str) -> Register:
     """The register of a paper. UserError if it is not as this module says."""
-    file = papers / paper / "open_choices.yaml"
-    raw, where = read_yaml(file), f"reproduce/papers/{paper}/{file.name}"
+    file = papers()[paper].file("open_choices.yaml")
+    raw, where = read_yaml(file), f"{papers()[paper].place}/{file.name}"
     if said := mismatch(raw, REGISTER):
         raise UserError(f"{where}, {said}")
     return Register(paper, raw["code"], raw["answers"], [_choice(entry, where) for entry in raw["choices"]])

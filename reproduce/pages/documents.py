@@ -1,8 +1,9 @@
 """The documents with the results, from committed files: a page for each paper, one of all claims, and what stands
 in README.
 
-A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers, and
-`comparison` for the agreement with published numbers. A paper's page ends with its unstated choices.
+A template (Jinja: `page.md` of a paper, `docs/papers/templates/*.md`) asks `cells`, `printed`, `panel` and `minutes`
+for its numbers, and `comparison` for the agreement with published numbers. A paper's page ends with its unstated
+choices. What is missing or wrong of one stops that page alone.
 `reproduce report --docs` writes them, and a test compares. So no sentence keeps an old number or verdict.
 """
 
@@ -16,12 +17,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce.declare.experiment import SCALES
+from reproduce.declare.paper import papers, total
 from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages import agreement, choices, overview
 from reproduce.pages.quotes import FUNCTIONS, filled, spent
-from reproduce.pages.short import SIDES, about, first_table, short
-from reproduce.papers import PAPERS, coverage_table
+from reproduce.pages.short import SIDES, first_table, short
 from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts import wording
@@ -46,15 +48,12 @@ def documents() -> tuple[dict[Path, str], list[str]]:
     boards: Boards = {scale: scoreboard(scale) for scale in ("paper", "reduced")}
     found: dict[Path, str] = {CLAIMS: claims_page(boards)}
     failed: list[str] = []
-    for template in tqdm(sorted(TEMPLATES.glob("*.md")), "documents", leave=False, disable=None):
+    pages: list[tuple[str, str, Any]] = [(str(t), t.name, partial(rendered, t)) for t in sorted(TEMPLATES.glob("*.md"))]
+    pages += [(f"{p.place}/page.md", f"{key}.md", partial(_page, key, boards)) for key, p in papers().items()]
+    for template, name, made in tqdm(pages, "documents", leave=False, disable=None):
         try:
-            text = rendered(template, short=partial(_in_short, boards), comparison=agreement.section)
-            if template.name == "README.md":
-                found[README] = _readme(text, boards)
-            else:
-                if template.stem in PAPERS:
-                    text += f"\n## Unstated choices\n\n{choices.section(choices.register(template.stem))}\n"
-                found[Path("docs/papers", template.name)] = text
+            page = Path("docs/papers", name)
+            found |= {README: _readme(made(), boards)} if name == README.name else {page: made()}
         except UserError as error:
             failed.append(f"{template}: {error}")
     found[RULES] = with_blocks(RULES, {"both scales": both_scales(boards)})
@@ -73,6 +72,12 @@ def _in_short(boards: Boards, paper: str) -> str:
     return "\n\n".join(
         [f"**{said['paper'].question}**", *answers, "[All claims](claims.md) has its claims one by one."]
     )
+
+
+def _page(paper: str, boards: Boards) -> str:
+    """A paper's own page, and its unstated choices."""
+    text = rendered(papers()[paper].file("page.md"), short=partial(_in_short, boards), comparison=agreement.section)
+    return f"{text}\n## Unstated choices\n\n{choices.section(choices.register(paper))}\n"
 
 
 # --- from claim to number ---------------------------------------------------------------------------------------------
@@ -100,7 +105,7 @@ def claims_page(boards: Boards) -> str:
     text, paper = [INTRODUCTION], ""
     for (scale, artifact), pairs in groupby(found, key=lambda pair: (pair[0], pair[1].artifact)):
         here = artifact.partition("/")[0]
-        text += [f"## {about(here).name}\n"] * (here != paper)
+        text += [f"## {papers()[here].name}\n"] * (here != paper)
         paper = here
         text.append(_part(scale, artifact, [v for _, v in pairs]))
     return "\n".join(text)
@@ -163,12 +168,25 @@ def with_blocks(file: Path, blocks: Mapping[str, str]) -> str:
     return text
 
 
+def coverage_table() -> str:
+    """Markdown: how many figures and tables each paper has, and how many have numbers of ours at each scale."""
+    head = ("paper", "figures and tables", "with our numbers, paper scale", "reduced scale")
+    rows = (
+        (f"[{key}](docs/papers/{key}.md)", of.figures + of.tables, *map(of.made, SCALES[:0:-1]))
+        for key, of in papers().items()
+    )
+    table = markdown(head, rows, ":---")
+    rest = "A figure or table counts if at least one of its panels was run; its caption says which."
+    first = f"**{total()} figures and tables of the five papers are part of this package.**"
+    return f"{first} The table has how many of them have numbers of ours:\n\n{table}\n\n{rest}"
+
+
 def claims_table(boards: Boards) -> str:
     """Markdown: how many claims of each paper are evaluated on its data, and of all on what else, by their verdicts."""
     board, words = boards["paper"], [word for word in JUDGED if word not in ON_SUBSTITUTE.values()]
-    papers = [(about(paper).name, [v for v in board if v.paper == paper]) for paper in PAPERS]
+    each = [(paper.name, [v for v in board if v.paper == key]) for key, paper in papers().items()]
     parts: list[tuple[str, Any, Counter[str]]] = [
-        (name, len(claims(mine)), counts(v for v in mine if v.rests_on == GENUINE)) for name, mine in papers
+        (name, len(claims(mine)), counts(v for v in mine if v.rests_on == GENUINE)) for name, mine in each
     ]
     parts += [(f"all, on {ground}", "", found) for ground, found in by_ground(board) if found]
     parts += [("all", counts(board).total(), counts(board))]

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce.declare.paper import papers
 from reproduce.files import write
-from reproduce.pages.short import about
-from reproduce.papers import coverage
 from reproduce.report.figures import style
 from reproduce.report.looks import DARK, SMALL, TEXT
 from reproduce.runs import plan
@@ -51,16 +50,15 @@ def tiles(board: Sequence[Verdict], results: Path = Path("results")) -> dict[str
     """Paper -> its tiles. Claims that rest on closed forms or quadratics count as those on the papers' data do."""
     known = [w for w in VERDICTS if w in FILLS]
     found: dict[str, list[Tile]] = {}
-    for covered in coverage():
-        for name in covered.declared:
-            artifact = f"{covered.paper}/{name}"
+    for paper, of in papers().items():
+        for name, artifact in ((a.name, a.id) for a in of.declared):
             mine = [v.verdict for v in board if v.artifact == artifact and v.rests_on != CHECK]
             words = sorted((v if v in known else NOT_RUN for v in mine), key=known.index)
             jobs = plan.artifact_jobs("paper", artifact)
             there = [(results.parent / job.output).is_file() for job in jobs]
-            cells = (results / "paper/cells" / f"{covered.paper}_{name}.csv").is_file()
+            cells = (results / "paper/cells" / f"{paper}_{name}.csv").is_file()
             tile = Tile(artifact, tuple(words), cells and all(there), cells and (any(there) or not jobs))
-            found.setdefault(covered.paper, []).append(tile)
+            found.setdefault(paper, []).append(tile)
     return found
 
 
@@ -71,7 +69,7 @@ def alt(found: Mapping[str, Sequence[Tile]]) -> str:
     said = ", ".join(f"{counts[v]} {v}" for v in FILLS if counts[v])
     whole, part = sum(t.whole for t in every), sum(t.part and not t.whole for t in every)
     return (
-        f"{len(every)} figures and tables of five papers: {whole} with numbers at paper scale, {part} in part. "
+        f"{len(every)} figures and tables of {len(found)} papers: {whole} with numbers at paper scale, {part} in part. "
         f"Of {counts.total()} claims about them: {said}."
     )
 
@@ -87,8 +85,9 @@ def figure(found: Mapping[str, Sequence[Tile]]) -> Figure:
         ax.set(xlim=(0, ACROSS), ylim=(lines + 1.2, 0))
         ax.axis("off")
         top = 0.0
-        for paper, mine in found.items():
-            ax.text(0.03, top + 0.5, f"{about(paper).name}: {about(paper).title}", fontsize=TEXT + 1, weight="bold")
+        for key, mine in found.items():
+            paper = papers()[key]
+            ax.text(0.03, top + 0.5, f"{paper.name}: {paper.title}", fontsize=TEXT + 1, weight="bold")
             for k, tile in enumerate(mine):
                 _tile(ax, tile, k % ACROSS, top + 0.6 + k // ACROSS)
             top += 0.75 + -(-len(mine) // ACROSS)

@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from reproduce import papers
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
+from reproduce.declare.paper import has_numbers, papers
 from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages.agreement import PICTURE
 from reproduce.pages.html import forest, to_html
 from reproduce.pages.overview import SVG, alt, tiles
-from reproduce.pages.short import Short, about, short
-from reproduce.papers import coverage
+from reproduce.pages.short import Short, short
 from reproduce.report.histories import one_split
 from reproduce.report.names import pretty
 from reproduce.runs import due, plan, results
@@ -63,12 +62,11 @@ def contents(
     from tqdm import tqdm
 
     made = []
-    for covered in coverage():
-        paper = covered.paper
-        own = tqdm(papers.artifacts(paper), paper, leave=False, disable=None)
+    for paper, of in papers().items():
+        own = tqdm(of.artifacts, paper, leave=False, disable=None)
         items = [item(a, scale, [v for v in verdicts if v.artifact == a.id], address) for a in own]
         cited = {word: [i for i in items if i["cited"] == word and i["made"]] for word in CITED}
-        said = {"about": about(paper), "said": in_short(paper, scale, verdicts), "coverage": covered}
+        said = {"about": of, "said": in_short(paper, scale, verdicts)}
         count = sum((i["count"] for i in items), Counter[str]())
         made.append(
             {"key": paper, **said, "items": items, "count": count, "cited": {w: c for w, c in cited.items() if c}}
@@ -124,7 +122,7 @@ def item(
 def unrun(artifact: Artifact, scale: str) -> str:
     """Why a figure has no number of ours, so that there is nothing to show of it; "" if it has some."""
     jobs = plan.artifact_jobs(scale, artifact.id)
-    if not artifact.draw or not jobs or papers.has_numbers(scale, artifact.id):
+    if not artifact.draw or not jobs or has_numbers(scale, artifact.id):
         return ""
     lacking = dict.fromkeys(pretty(name) for job in jobs for name in plan.lacking(job))
     needs = f": data that is not here ({', '.join(lacking)})" if lacking else ""
@@ -278,7 +276,7 @@ def _several(values: Iterable[str]) -> str:
 
 def _links(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     *drawn, cells, _ = plan.outputs(scale, artifact.id)
-    folder = f"reproduce/papers/{artifact.paper}"
+    folder = papers()[artifact.paper].place
     named = [(KINDS["." + Path(f).name.partition(".")[2]], f) for f in drawn]
     named += [("per-seed values (CSV)", cells), ("published numbers", f"{folder}/reported/{artifact.name}.csv")]
     named += [(text, f"{folder}/{name}.py") for name, text in CODE.items() if artifact.draw or name != "pictures"]

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import store
 from reproduce.declare.artifact import Artifact
+from reproduce.declare.paper import artifacts, metric, papers
 from reproduce.errors import UserError, unknown
-from reproduce.papers import PAPERS, artifacts
 from reproduce.report import metrics, render
 from reproduce.report.metrics import Reading, read_as, t_interval
 from reproduce.report.names import canonical
@@ -110,7 +110,7 @@ def played(name: str) -> Cells:
 def printed(artifact: str) -> Cells:
     """The numbers that a paper prints, of "fedacs/table1"."""
     paper, _, name = artifact.partition("/")
-    return _read(Path(f"reproduce/papers/{paper}/reported/{name}.csv"))
+    return _read(papers()[paper].folder / f"reported/{name}.csv")
 
 
 # --- another reading of stored curves: a paper seldom says which evaluation it reports ---
@@ -163,7 +163,7 @@ def _judged(a: Cells, b: Cells) -> tuple[float, float, float] | None:
     path = Path(a.name)
     if a.name != b.name or path.parts[:1] != ("results",):
         return None
-    paper = next(p for p in PAPERS if path.stem.startswith(f"{p}_"))
+    paper = next(p for p in papers() if path.stem.startswith(f"{p}_"))
     gaps, found = _key(a.seeds - b.seeds), []
     for u in judged(f"{paper}/{path.stem.removeprefix(f'{paper}_')}", path.parts[1], Path("results").absolute()):
         j, mine = u.judged, [low if math.isfinite(low) else high for low, high in u.seeds]
@@ -209,7 +209,7 @@ def outcome(a: Cells, b: Cells) -> str:
     _, low, high = gap(a, b)
     if (a.seeds - b.seeds).abs().max() <= 1e-9 * a.seeds.abs().max():
         return "equal"
-    low, high = (low, high) if _sign(a) > 0 else (-high, -low)
+    low, high = (-high, -low) if metric(a.rows["metric"].iloc[0]).sign < 0 else (low, high)
     return "ahead" if low > 0 else "behind" if high < 0 else "unclear"
 
 
@@ -225,11 +225,6 @@ def told(a: Cells, b: Cells, digits: int = 1) -> str:
     """The outcome with the difference: "ahead: 9.4 (4.5 to 14.4)"."""
     found = outcome(a, b)
     return f"{found}: {lead(a, b, digits)}" if found in ("ahead", "unclear", "behind") else found
-
-
-def _sign(c: Cells) -> int:
-    """1 where more is better, -1 for distances."""
-    return -1 if set(c.rows["metric"]) == {"distance"} else 1
 
 
 def share(a: Cells, b: Cells, digits: int = 2) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reproduce import __version__, papers
+from reproduce import __version__
 from reproduce.declare.artifact import Artifact
+from reproduce.declare.paper import has_numbers, papers
 from reproduce.pages.page import in_short, inlined, label, numbers, template, unrun
-from reproduce.pages.short import about, register
+from reproduce.pages.short import register
 from reproduce.runs import plan
 from reproduce.runs.provenance import commit
 from reproduce.verdicts.scoreboard import Verdict, claims
@@ -21,20 +22,20 @@ SHOWN = 3
 
 def sheet(paper: str, scale: str, verdicts: Sequence[Verdict]) -> str:
     """The sheet of a paper at a scale as HTML, in one file; its address is report/SCALE/PAPER.html."""
-    entry, mine = register()[paper], [v for v in claims(verdicts) if v.paper == paper]
+    entry, mine = register(paper), [v for v in claims(verdicts) if v.paper == paper]
     asked = [v for v in mine if v.id.removeprefix(f"{paper}/") in entry["answered_by"]]
     every = [*asked, *(v for v in mine if v not in asked)]
     measured = [v for v in every if v.measured and v.measured.low is not None]
     firsts = [*{v.verdict: v for v in reversed(measured)}.values()][::-1]  # one of each verdict before a second
-    trained = [a for a in papers.artifacts(paper) if plan.artifact_jobs(scale, a.id)]
+    trained = [a for a in papers()[paper].artifacts if plan.artifact_jobs(scale, a.id)]
     return template("sheet.html").render(
         paper=paper,
         scale=scale,
-        about=about(paper),
+        about=papers()[paper],
         said=in_short(paper, scale, verdicts),
         numbers=[(v, numbers(v)) for v in [*firsts, *(v for v in measured if v not in firsts)][:SHOWN]],
         figure=_figure(trained, scale, entry["look"]),
-        unrun=[label(a) for a in trained if not papers.has_numbers(scale, a.id)],
+        unrun=[label(a) for a in trained if not has_numbers(scale, a.id)],
         claims=len(mine),
         left=sum(v.verdict == NOT_RUN for v in mine),
         commit=commit(),

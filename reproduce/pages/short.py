@@ -1,24 +1,21 @@
 """Each paper in short at a scale: what is supported, refuted or inconclusive, and the answer to its question.
 
-`short.yaml` beside this file has the sentences and, for each, the claims that it is about. A sentence sees the
-cells of its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error.
-README, the paper's page and the report say nothing else of a paper as a whole.
+`short.yaml` of its folder has the sentences and, for each, the claims that it is about. A sentence sees the cells of
+its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error. The first one
+of a side has no number: README's first table is made of these, with a link to what `look` names. README, the paper's
+page and the report say nothing else of a paper as a whole.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce.declare.paper import papers
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
 from reproduce.pages import quotes
-from reproduce.papers import PAPERS
 from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts.scoreboard import by_ground, said
@@ -28,22 +25,10 @@ from reproduce.verdicts.verdict import DEPENDS, INCONCLUSIVE, JUDGED, NOT_RUN, O
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
-FILE = Path(__file__).with_name("short.yaml")
 SIDES = {SUPPORTED: JUDGED[:4], REFUTED: JUDGED[4:6], INCONCLUSIVE: (DEPENDS, INCONCLUSIVE, NOT_RUN)}
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
 REDUCED = {**ON_SUBSTITUTE, "in part": "in part on substitute data"}
 """The words of a side at reduced scale."""
-
-
-@dataclass(frozen=True)
-class About:
-    """The names of a paper. authors: their family names; link: on arXiv; where: venue and year."""
-
-    name: str
-    authors: str
-    title: str
-    link: str
-    where: str
 
 
 @dataclass(frozen=True)
@@ -61,17 +46,6 @@ class Short:
         return "\n".join([self.answer, "", *(f"- *{k.capitalize()}:* {v}" for k, v in self.sentences.items())])
 
 
-@cache
-def about(paper: str) -> About:
-    """Name, authors, title, link and year of a paper, from the docstring of its package. ValueError if it lacks one."""
-    text = " ".join((import_module(f"reproduce.papers.{paper}").__doc__ or "").split())
-    if found := re.fullmatch(r'(.+?): (.+?), "(.+?),?" \(arXiv ((\d\d)\d\d\.\d+)[^,]*(?:, (.+))?\)\.', text):
-        name, authors, title, number, year, venue = found.groups()
-        return About(name, authors, title, f"https://arxiv.org/abs/{number}", venue or f"arXiv 20{year}")
-    where = f"reproduce.papers.{paper}"
-    raise ValueError(f'{where}: begin its docstring with NAME: AUTHORS, "TITLE" (arXiv NUMBER, VENUE AND YEAR).')
-
-
 TEXT, TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
 SIDE = record(("claims", "says"), claims=TEXTS, says=TEXT)
 ENTRY = {"question": TEXT, "answered_by": TEXTS, "look": TEXT} | {
@@ -79,44 +53,40 @@ ENTRY = {"question": TEXT, "answered_by": TEXTS, "look": TEXT} | {
 }
 
 
-def register() -> dict[str, Any]:
-    """`FILE`, checked."""
-    found = read_yaml(FILE)
-    if said := mismatch(found, record(PAPERS, **dict.fromkeys(PAPERS, record(ENTRY, **ENTRY)))):
-        raise UserError(f"{FILE}: {said}")
+def register(paper: str) -> dict[str, Any]:
+    """The paper's `short.yaml`, checked."""
+    file = papers()[paper].file("short.yaml")
+    if said := mismatch(found := read_yaml(file), record(ENTRY, **ENTRY)):
+        raise UserError(f"{file}: {said}")
     return dict(found)
 
 
 def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
     """The paper at a scale whose scoreboard this is. UserError if a sentence asks for cells that are not there, or if
     one of its claims is on another side."""
-    entry = register()[paper]
+    entry, where = register(paper), f"{papers()[paper].place}/short.yaml: {scale}"
     mine = {v.id.removeprefix(f"{paper}/"): v for v in board if v.id.startswith(f"{paper}/")}
     for claim in (*entry["answered_by"], *(c for side in SIDES for c in entry[scale][side]["claims"])):
         if claim not in mine:
-            raise UserError(f"{FILE}: {paper}: {unknown('claim', claim, mine)}")
+            raise UserError(f"{where}: {unknown('claim', claim, mine)}")
     for side, verdicts in SIDES.items():
         named = entry[scale][side]["claims"]
         here = [c for c, v in mine.items() if v.verdict in verdicts]
         moved = [f"{c} is {mine[c].verdict}" for c in named if c not in here] or ([] if named else here[:1])
         if moved:
-            raise UserError(f"{FILE}: {paper}, {scale}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
-    texts = {side: _sentence(paper, scale, side, entry[scale][side]["says"]) for side in SIDES}
-    words, asked = REDUCED if scale == "reduced" else {}, [mine[claim] for claim in entry["answered_by"]]
-    told = f"Claims that answer it: {_why(asked)}. All claims: {_why([*mine.values()])}."
-    sentences = {words.get(side, side): text for side, text in texts.items()}
-    return Short(entry["question"], words.get(word(asked), word(asked)), told, sentences)
-
-
-def _sentence(paper: str, scale: str, side: str, says: str) -> str:
+            raise UserError(f"{where}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
     functions = {f.__name__: f for f in (quotes.lead, quotes.share)} | {
         "cells": lambda name: quotes.cells(f"{scale}/{paper}_{name}"),
         "printed": lambda name: quotes.printed(f"{paper}/{name}"),
     }
-    try:
-        return " ".join(quotes.filled(says, functions).split())
-    except UserError as error:
-        raise UserError(f"{FILE}: {paper}, {scale}, {side}: {error}") from error
+    words, asked = REDUCED if scale == "reduced" else {}, [mine[claim] for claim in entry["answered_by"]]
+    told, texts = f"Claims that answer it: {_why(asked)}. All claims: {_why([*mine.values()])}.", dict[str, str]()
+    for side in SIDES:
+        try:
+            texts[words.get(side, side)] = " ".join(quotes.filled(entry[scale][side]["says"], functions).split())
+        except UserError as error:
+            raise UserError(f"{where}, {side}: {error}") from error
+    return Short(entry["question"], words.get(word(asked), word(asked)), told, texts)
 
 
 def word(claims: Sequence[Verdict]) -> str:
@@ -134,17 +104,23 @@ def _why(verdicts: Sequence[Verdict]) -> str:
 
 def first_table(board: Iterable[Verdict]) -> str:
     """Markdown: README's first table, a line for each paper at paper scale: the question, the answer in a word and the
-    first sentence of each side, with a link to the main figure or table."""
+    first sentence of each side, with a link to the main figure or table; nothing of these where they cannot be told."""
     rows, board = [], list(board)
-    for paper, entry in register().items():
-        a, found = about(paper), short(paper, "paper", board)
-        name = f"[{a.name}](docs/papers/{paper}.md)<br>{a.authors}, [*{a.title}*]({a.link}), {a.where}"
-        scale, _, artifact = entry["look"].partition("/")
-        shown = next(f for f in plan.outputs(scale, f"{paper}/{artifact}") if f.endswith((".png", ".md")))
-        sides = [
-            f"*{side.capitalize()}:* {text.partition('. ')[0].removesuffix('.')}."
-            for side, text in found.sentences.items()
-        ]
-        answered = f"{found.question} **{found.word.capitalize()}.**"
-        rows.append([name, "<br>".join([answered, *sides, f"Main result: [{artifact}]({shown})."])])
+    for key, paper in papers().items():
+        name = (
+            f"[{paper.name}](docs/papers/{key}.md)<br>{paper.authors}, [*{paper.title}*]({paper.link}), {paper.where}"
+        )
+        try:
+            rows.append([name, _result(key, board)])
+        except UserError:  # which its own page says
+            rows.append([name, "–"])
     return markdown(["paper", "result"], rows)
+
+
+def _result(paper: str, board: Sequence[Verdict]) -> str:
+    found, (scale, _, artifact) = short(paper, "paper", board), register(paper)["look"].partition("/")
+    shown = next(f for f in plan.outputs(scale, f"{paper}/{artifact}") if f.endswith((".png", ".md")))
+    firsts = {side: text.partition(". ")[0].removesuffix(".") for side, text in found.sentences.items()}
+    sides = [f"*{side.capitalize()}:* {text}." for side, text in firsts.items()]
+    answered = f"{found.question} **{found.word.capitalize()}.**"
+    return "<br>".join([answered, *sides, f"Main result: [{artifact}]({shown})."])

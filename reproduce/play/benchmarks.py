@@ -20,27 +20,17 @@ from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment, Label, Panel
+from reproduce.declare.paper import artifacts, papers
 from reproduce.declare.values import Count, NonNegative
 from reproduce.engine.rule import Rule
 from reproduce.errors import UserError, unknown
-from reproduce.papers import PAPERS, artifacts
 from reproduce.play.specs import NAMES, Named, Spec, checked, fields, owned, typed
 from reproduce.runs import plan
 
 ALIASES: Mapping[str, Mapping[str, str]] = {
-    "fedacs-static": {"smoke": "fedacs/image-blobs-static", "reduced": "fedacs/fashion-mnist-static"},
-    "fedacs-dynamic": {"smoke": "fedacs/image-blobs-dynamic-alpha035", "reduced": "fedacs/fashion-mnist-dynamic"},
-    "fedagrac-steps": {"smoke": "fedagrac/fig5-tiny-cnn-3", "reduced": "fedagrac/fig5-cnn2-10@20/1234"},
-    "sessions": {
-        "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=previous",
-        "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=previous",
-    },
-    "sessions-proposed": {
-        "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=proposed",
-        "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=proposed",
-    },
-    "capacities": {"smoke": "fiarse/five-image-blobs", "reduced": "fiarse/five-fashion-mnist@10/0"},
-    "virtual-time": {"smoke": "defedavg/gaussian-noniid-n3", "reduced": "defedavg/fashion-mnist-noniid-n10"},
+    alias: {scale: f"{key}/{panel}" for scale, panel in scales.items()}
+    for key, paper in papers().items()
+    for alias, scales in paper.benchmarks.items()
 }
 """Alias -> scale -> paper/panel; labels where a panel has several settings; how many rounds, if fewer than it has, and
 the seed of one split for all runs, where those of a split each are not trained yet."""
@@ -268,7 +258,7 @@ def _panels(paper: str, scale: str) -> Mapping[str, Panel]:
     """The panels of a paper (of all, if there is no such paper) as "paper/panel"; of several of a name the largest."""
     found: dict[str, Panel] = {}
     for a in artifacts():
-        if paper in (a.paper, "") or paper not in PAPERS:
+        if paper in (a.paper, "") or paper not in papers():
             for p in a.panels(scale):
                 key = f"{a.paper}/{p.name}"
                 if key not in found or len(p.experiments) > len(found[key].experiments):

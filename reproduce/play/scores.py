@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from reproduce.declare.paper import metric
 from reproduce.report import histories
 from reproduce.report.metrics import t_interval
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from reproduce.runs.plan import Job
 
 
-BOUNDS = {"accuracy": (0.0, 100.0), "distance": (0.0, math.inf)}
-"""The smallest and the largest number of each metric."""
 BY_CLIENT = ("worst_client", "client_spread")
 """Beside them where clients are told apart: the accuracy of the worst one, the standard deviation over clients."""
 
@@ -66,22 +65,22 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     lr, metric, seeds; mean with its 95 % t-interval low, high; difference to the reference, paired by seed, with
     difference_low, difference_high; rank (1: the best mean); status; chosen_on, what chose the rate; means of
     `BY_CLIENT`, if there are any. Numbers are NaN where a seed has none, intervals also with one seed. An interval ends
-    where the means that are possible end (`BOUNDS`): as nothing lies beyond, it covers the true mean as often as the
-    t-interval.
+    where the means that are possible end (`Metric.range`): as nothing lies beyond, it covers the true mean as often as
+    the t-interval.
     """
     rows = []
     for (benchmark, algorithm), runs in frame.groupby(["benchmark", "algorithm"], sort=False):
         status = "; ".join(_counted(runs["status"]))
         edge = AT_EDGE if runs["edge"].any() else ""
         one, size = runs.iloc[0], float(runs["value"].abs().max())
-        least, most = BOUNDS[one["metric"]]
+        least, most = metric(one["metric"]).range
         mean, low, high = _interval(runs["value"].tolist(), size, least, most)
         difference, less, more = _interval(runs["difference"].tolist(), size, least - most, most - least)
         rows.append((benchmark, algorithm, one["lr"], one["metric"], len(runs), mean, low, high, difference, less, more,
                      status + edge, one["chosen_on"]))  # fmt: skip
     columns = ["benchmark", "algorithm", "lr", "metric", "seeds", "mean", "low", "high", "difference"]
     found = pd.DataFrame(rows, columns=[*columns, "difference_low", "difference_high", "status", "chosen_on"])
-    signed = found["mean"].where(found["metric"] == "distance", -found["mean"])
+    signed = -found["mean"] * [metric(name).sign for name in found["metric"]]
     found.insert(11, "rank", signed.groupby(found["benchmark"]).rank(method="min"))
     groups = frame.groupby(["benchmark", "algorithm"], sort=False)
     return found.assign(**{n: groups[n].agg(lambda v: v.mean(skipna=False)).tolist() for n in BY_CLIENT if n in frame})

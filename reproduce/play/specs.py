@@ -22,16 +22,9 @@ from reproduce.declare.isolation import settings_kept
 from reproduce.declare.values import check, kinds, literal, words
 from reproduce.errors import UserError, unknown
 from reproduce.models.network import Network
-from reproduce.papers.defedavg.runs import POLICIES
 from reproduce.report.names import found as declared
+from reproduce.systems.policies import POLICIES
 from reproduce.systems.schedule import Policy
-
-ORDER = (
-    "fedavg", "fedprox", "fednova", "scaffold", "fedlin", "fedagrac", "fedacs", "ca_fedavg", "fedvarp", "fedau", "os",
-    "os_original", "fedacg", "moon", "distillation", "decay", "fading", "scaffold_released", "heterofl", "fedrolex",
-    "fjord", "scalefl", "fiarse", "pruning_greedy", "defedavg_iid", "defedavg_niid", "fedbuff", "asysg", "favano",
-)  # fmt: skip
-"""In which they stand in tables; others come after these."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +37,8 @@ class Named:
 
 
 _named = {name: Named(cls, options, POLICIES.get(name)) for name, cls, options in declared()}
-NAMES: Mapping[str, Named] = {n: _named[n] for n in sorted(_named, key=[*ORDER, *sorted(_named)].index)}
-"""All classes of `reproduce.algorithms` that are algorithms by themselves."""
+NAMES: Mapping[str, Named] = {n: _named[n] for n in sorted(_named, key=lambda n: (n != "fedavg", n))}
+"""All classes of `reproduce.algorithms` that are algorithms by themselves; FedAvg is the first in tables."""
 
 LOADED: set[str] = set()
 """Modules of a user's own that were loaded; they are loaded again whenever they are named."""

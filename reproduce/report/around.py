@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from reproduce.declare.artifact import Artifact, Sheet, function
+from reproduce.declare.artifact import Artifact, Sheet
 from reproduce.report import entries, figures
 from reproduce.report.entries import commits
 from reproduce.report.histories import Histories
@@ -128,7 +128,7 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     scale = entries.scale_line(histories.scale, entries.short(histories.substitutes), comparable)
     if not any(ax.get_visible() for ax in fig.axes):
         return [scale]
-    remark = artifact.stamp if isinstance(artifact.stamp, str) else function(artifact.paper, artifact.stamp)(histories)
+    remark = artifact.stamp if isinstance(artifact.stamp, str) else artifact.stamp(histories)
     seeds = f"{seeds_of(histories)}." if histories.seeds else ""
     fewer = "Means are without the seeds that diverged." if diverged(fig) else ""
     return [s for s in (scale, seeds, *marks(fig), fewer, remark, of_marks(artifact, fig)) if s]

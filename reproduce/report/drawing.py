@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet, function
+from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet
 from reproduce.declare.experiment import Experiment
 from reproduce.report import around, entries, figures, marks, metrics
 from reproduce.report.histories import Histories
@@ -29,7 +29,7 @@ def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figur
         fig = sheet(artifact.draw, artifact, histories, cells)
     else:
         assert artifact.draw is not None
-        fig = function(artifact.paper, artifact.draw)(histories, cells)
+        fig = artifact.draw(histories, cells)
         around.titles(fig, {})
     around.say(fig, around.headline(artifact, histories, fig))
     return fig
@@ -182,7 +182,7 @@ def _fill(
             means = metrics.over_seeds(_matching(cells, {k: labels[k] for k in picture.alike}, picture))["mean"]
             options["limits"] = (means.min(), means.max())
         axes = block[0, 0] if block.size == 1 else block
-        found = function(artifact.paper, picture.fill)(axes, here, _matching(cells, labels, picture), **options)
+        found = picture.fill(axes, here, _matching(cells, labels, picture), **options)
     return [{} for _ in block.flat] if found is None else list(found)
 
 
@@ -195,4 +195,4 @@ def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) ->
         figures.reference(ax, float(target), "target")
     ax.set_xlabel("round")
     if picture.also:
-        function(artifact.paper, picture.also)(ax, rows)
+        picture.also(ax, rows)

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from reproduce.declare.artifact import Artifact
+from reproduce.declare.paper import metric
 from reproduce.report.histories import Histories
 from reproduce.report.names import canonical, pretty
 from reproduce.text import counted
@@ -130,20 +131,14 @@ class Style:
         return signs
 
 
-def better(metric: str) -> int:
-    """1 for a result that shall be large, -1 for one that shall be small, 0 for settings and costs."""
-    if metric.endswith("_printed"):  # ratios of other rows
-        return 0
-    return 1 if "accuracy" in metric else -1 if re.search("to_target|rounds_to_", metric) else 0
-
-
 def best(artifact: Artifact, shown: pd.DataFrame, values: pd.Series[float], seeds: pd.Series[int]) -> pd.Series[bool]:
     """Marks the best of the `values` of the cells `shown`, of those in the same row or column that differ in
     `artifact.series` only; one alone is not, nor one of a single seed beside others of several. Ties are all best."""
     layout = dict.fromkeys((*artifact.rows, *artifact.columns, "metric"))
     if artifact.series not in layout or shown.empty:
         return values.isna() & values.notna()
-    signed = values * shown["metric"].map(better).replace(0, math.nan)
+    signs = {name: metric(name, artifact.paper).sign or math.nan for name in shown["metric"].unique()}
+    signed = values * shown["metric"].map(signs)
     places = [shown[c] for c in layout if c != artifact.series]
     groups = signed.where((seeds != 1) | (seeds.groupby(places).transform("max") == 1)).groupby(places)
     return (signed == groups.transform("max")) & (groups.transform("count") > 1)

@@ -26,8 +26,9 @@ from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox, TransformedBbox
 
 from reproduce import files
+from reproduce.declare.paper import metric
 from reproduce.report import looks
-from reproduce.report.looks import GREY, Look
+from reproduce.report.looks import DASHES, GREY, Look
 from reproduce.report.metrics import t_interval
 from reproduce.report.names import pretty
 
@@ -44,12 +45,6 @@ PAD = 0.04
 """Around axes, a legend and a text, in inches."""
 DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
 """The text that `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
-RANGES: Mapping[str, tuple[float, float]] = {
-    "accuracy": (0, 100), "test_accuracy_percent": (0, 100), "final_accuracy": (0, 100), "last10": (0, 100),
-    "accuracy_at_last_round": (0, 100), "explored": (0, 1), "replaced": (0, 1),
-    "distance": (0, np.inf), "train_loss": (0, np.inf), "time_to_target_s": (0, np.inf),
-}  # fmt: skip
-"""The ranges of these metrics; the others have none."""
 
 RC: Mapping[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 7.5, "axes.titlesize": 8, "axes.labelsize": 7.5,
@@ -208,7 +203,7 @@ def mean(ax: Axes, x: Iterable[float], rows: pd.DataFrame, *, spread: Spread, sh
 
 def interval(rows: pd.DataFrame) -> Callable[[Any], np.ndarray]:
     """The `errorbar` of seaborn for rows of one metric: the 95 % t-interval of a mean, within what it can be."""
-    ends = RANGES.get(str(rows["metric"].iloc[0]), (-np.inf, np.inf))
+    ends = metric(str(rows["metric"].iloc[0])).range
     return lambda values: np.clip(t_interval(list(values)), *ends)
 
 
@@ -230,7 +225,7 @@ def reference(
     ax: Axes, value: float, label: str = "", dashes: str = "dotted", upright: bool = False, color: str = GREY
 ) -> None:
     """A thin line across the axes at `value`: a target, a limit, the beginning of a session."""
-    look: dict[str, Any] = {"color": color, "linewidth": 0.9, "linestyle": looks.DASHES[dashes], "gid": "reference"}
+    look: dict[str, Any] = {"color": color, "linewidth": 0.9, "linestyle": DASHES[dashes], "gid": "reference"}
     (ax.axvline if upright else ax.axhline)(value, zorder=1.2, label=label or None, **look)
 
 

@@ -1,6 +1,6 @@
 """Looks: what a series is drawn with, the same in every figure of every paper.
 
-    of       series -> its look: the one that is registered here, or one beside it for a variant
+    of       series -> its look: the one that its paper gives it, or one beside it for a variant
     ordered  a look each for sizes and other quantities in order: a sequential map, dark to light
     GREY     targets, limits and other references
 
@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
+
+from reproduce.declare.paper import papers
 
 BLUE, INDIGO, SKY = "#0072B2", "#332288", "#56B4E9"
 VERMILLION, RUST, SAND, BARK, ROSE = "#D55E00", "#8C2D04", "#F2A45F", "#3B0F00", "#E0457B"
@@ -45,6 +48,12 @@ class Look:
     marker: str
     first: bool = False
 
+    @classmethod
+    def of(cls, said: str) -> Look:
+        """The look in "BLUE solid o first": a colour of this module, a name of `DASHES`, a marker."""
+        color, dashes, marker, *first = said.split()
+        return cls(globals()[color], dashes, marker, bool(first))
+
     @property
     def plot(self) -> dict[str, Any]:
         """Keyword arguments for `Axes.plot`."""
@@ -53,35 +62,23 @@ class Look:
         return {"color": self.color, "linestyle": DASHES[self.dashes], "marker": self.marker, **wide, **edge}
 
 
-PROPOSED = Look(BLUE, "solid", "o", first=True)
-FEDAVG = Look(VERMILLION, "dashed", "s")
-LOOKS: Mapping[str, Look] = {
-    **dict.fromkeys(("fedacs", "fedacs_sgd", "fedagrac", "fiarse", "defedavg_iid", "proposed"), PROPOSED),
-    "defedavg_niid": Look(INDIGO, "solid", "D", first=True),
-    "fedavg": FEDAVG, "fedavg_sgd": FEDAVG,
-    "fedavg_prox_sgd": Look(RUST, "dashdot", "^"), "fedavg_decay_sgd": Look(SAND, "dotted", "h"),
-    "fedavg_momentum_sgd": Look(BARK, "long", "v"), "fedavg_fading_sgd": Look(ROSE, "dashdotdot", "P"),
-    "fedavg_lr_n10": Look(RUST, "long", "<"),
-    "fednova": Look(PURPLE, "dotted", "D"), "fedprox": Look(ORANGE, "long", "v"),
-    "scaffold": Look(GREEN, "dashdot", "^"), "fedlin": Look(OLIVE, "dashdotdot", "P"),
-    "fedacg": Look(SKY, "dashdotdot", "p"), "moon": Look(BLACK, "dashdot", "X"),
-    "ca_fedavg": Look(FOREST, "dashdot", "v"), "fedvarp": Look(GOLD, "long", "<"),
-    "fedau": Look(SKY, "dashdotdot", ">"), "os": Look(BLACK, "dotted", "X"),
-    "favano": Look(GREEN, "dashdot", "h"), "asysg": Look(PURPLE, "dotted", "p"), "fedbuff": Look(ORANGE, "long", "d"),
-    "heterofl": Look(WINE, "dashed", "P"), "fedrolex": Look(GREEN, "dashdot", "<"),
-    "scalefl": Look(PURPLE, "dotted", "v"), "fjord": Look(ORANGE, "long", "X"),
-    "pruning_greedy": Look(SKY, "dashdotdot", "s"),
-    "previous": Look(WINE, "dashed", "v"), "average": Look(GREEN, "dashdot", "D"),
-    "continuous": Look(ORANGE, "long", "<"), "random_pilot": Look(BLACK, "dotted", "P"),
-    "fedagrac_avg": Look(BLACK, "dashed", "^"), "fedagrac_first": Look(OLIVE, "long", "s"),
-    "fedagrac_reverse": Look(WINE, "dotted", "D"), "fedagrac_single": Look(SKY, "dashdotdot", "<"),
-    "fedagrac_full": Look(OLIVE, "long", "X"), "fedagrac_eq4": Look(FOREST, "dashdot", "P"),
+COMMON = {
+    "fedavg": "VERMILLION dashed s", "fednova": "PURPLE dotted D", "fedprox": "ORANGE long v",
+    "scaffold": "GREEN dashdot ^", "moon": "BLACK dashdot X",
 }  # fmt: skip
+"""The looks of algorithms that several papers compare with; those of a paper's own are in its `paper.yaml`."""
+
+
+@cache
+def known() -> Mapping[str, Look]:
+    """Series -> its look."""
+    said = {name: series.look for paper in papers().values() for name, series in paper.series.items()}
+    return {name: Look.of(look) for name, look in {**said, **COMMON}.items()}
 
 
 def base(name: str) -> str:
     """The registered name that `name` is, or is a variant of: the longest that it begins with; or ""."""
-    found = [known for known in LOOKS if name == known or name.startswith(f"{known}_")]
+    found = [one for one in known() if name == one or name.startswith(f"{one}_")]
     return max(found, key=len, default="")
 
 
@@ -92,10 +89,10 @@ def of(series: Iterable[object]) -> dict[str, Look]:
     with a line style and a marker that the other series have not, as long as there are some.
     """
     names = list(dict.fromkeys(map(str, series)))
-    looks = {name: LOOKS[name] for name in names if name in LOOKS}
+    looks = {name: known()[name] for name in names if name in known()}
     for name in names:
         if name not in looks:
-            near = LOOKS.get(base(name), Look(BLACK, "dashed", "o"))
+            near = known().get(base(name), Look(BLACK, "dashed", "o"))
             dashes = _spare([d for d in DASHES if d != "solid"], [look.dashes for look in looks.values()])
             marker = _spare(MARKERS, [look.marker for look in looks.values()])
             looks[name] = Look(near.color, dashes, marker)

@@ -14,6 +14,7 @@ from reproduce.declare.artifact import Artifact, Printed, Window
 from reproduce.declare.experiment import Experiment
 from reproduce.report import figures, looks
 from reproduce.report.histories import Histories
+from reproduce.report.looks import Look
 from reproduce.report.metrics import rounds_of
 from reproduce.report.names import canonical, pretty
 from reproduce.report.tables import reported
@@ -54,7 +55,7 @@ def draw(
     for marks, label in ((own, HITS), (found, KEY)):
         if marks:
             filled = {"markerfacecolor": looks.DARK} if label == HITS else {}
-            ax.plot([], [], label=label, **{**_open(looks.Look(looks.DARK, "solid", "o"), marks[0]), **filled})
+            ax.plot([], [], label=label, **{**_open(Look(looks.DARK, "solid", "o"), marks[0]), **filled})
     return {mark.series: mark for mark in found}
 
 
@@ -77,7 +78,7 @@ def key(ax: Axes, mark: Mark, name: str) -> None:
     ax.plot([], [], label=f"{name} (printed)", **_open(looks.of([mark.series])[mark.series], mark))
 
 
-def _open(look: looks.Look, mark: Mark) -> dict[str, Any]:
+def _open(look: Look, mark: Mark) -> dict[str, Any]:
     """Keyword arguments for `Axes.plot`: the mark of the series, or an arrow for a lower bound, or a bar; white inside.
     Bars lie below the lines, which they would hide where they agree with them."""
     if mark.x[0] == mark.x[1]:

@@ -27,7 +27,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reproduce.clocks.events import on_grid
-from reproduce.declare.artifact import Artifact, Code, Last, Measure, Window, function
+from reproduce.declare.artifact import Artifact, Last, Measure, Window
 from reproduce.declare.experiment import Experiment
 from reproduce.report.histories import Histories, label_columns
 
@@ -68,15 +68,15 @@ def cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
     if callable(artifact.cells):
         found: pd.DataFrame = artifact.cells(histories)
         return found
-    parts = [measured(m, histories, artifact.paper) for m in artifact.cells]
+    parts = [measured(m, histories) for m in artifact.cells]
     found = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
     return found.drop(columns=list(artifact.drop), errors="ignore")
 
 
-def measured(m: Measure, histories: Histories, paper: str) -> pd.DataFrame:
+def measured(m: Measure, histories: Histories) -> pd.DataFrame:
     """The cells of one measure."""
-    if isinstance(m, Code):
-        found: pd.DataFrame = function(paper, m)(histories)
+    if callable(m):
+        found: pd.DataFrame = m(histories)
         return found
     if isinstance(m, Window):
         return _windows(m, histories)

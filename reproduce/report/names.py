@@ -12,6 +12,7 @@ from typing import Any
 
 from reproduce import algorithms
 from reproduce.algorithms.base import FedAvg
+from reproduce.declare.paper import papers
 from reproduce.report.spellings import NAMES
 
 UNITS = (("_pct", " (%)"), ("_percent", " (%)"), ("_seconds", " (s)"), ("_s", " (s)"), ("_gb", " (GB)"))
@@ -22,10 +23,10 @@ def pretty(name: object, names: Mapping[str, str] | None = None) -> str:
     text = spelled(name) if isinstance(name, float) else str(name)
     if names and text in names:
         return names[text]
-    if text in NAMES:
-        return NAMES[text]
+    if text in words():
+        return words()[text]
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)+", text):
-        return titles().get(text, text) if text.islower() else text
+        return text
     for ending, unit in UNITS:
         if text.endswith(ending):
             text = text.removesuffix(ending) + unit
@@ -50,9 +51,12 @@ def found() -> Iterator[tuple[str, type[FedAvg], Mapping[str, Any]]]:
 
 
 @cache
-def titles() -> Mapping[str, str]:
-    """Names as they are printed, where they are those of classes: fedprox is FedProx."""
-    return {name: cls.__name__ for name, cls, _ in found() if name == cls.__name__.lower()}
+def words() -> Mapping[str, str]:
+    """Words of settings -> in print: names of classes (fedprox is FedProx), common spellings, those of the papers."""
+    spelled = {name: cls.__name__ for name, cls, _ in found() if name == cls.__name__.lower()} | NAMES
+    for paper in papers().values():
+        spelled |= {**paper.names, **{name: s.name for name, s in paper.series.items() if s.name}}
+    return spelled
 
 
 def spelled(value: object) -> str:

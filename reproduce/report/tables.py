@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reproduce.declare.artifact import NUMBERS, Artifact
-from reproduce.declare.experiment import PACKAGE, Panel
+from reproduce.declare.experiment import Panel
+from reproduce.declare.paper import papers
 from reproduce.report import entries
 from reproduce.report.entries import Entry, Text
 from reproduce.report.metrics import over_seeds
@@ -86,13 +86,13 @@ class Table:
         return any(kind == entries.PAPER for row in rows for kind, _ in entries.lines(row))
 
 
-def reported(paper: str, name: str, folder: Path = PACKAGE / "papers") -> pd.DataFrame | None:
+def reported(paper: str, name: str) -> pd.DataFrame | None:
     """The numbers printed in the paper, or None if there are none for this artifact.
 
     Columns: settings, `algorithm`, `metric` (as text), `paper`, `paper_std` (numbers), `paper_text` (the number as it
     is printed, or the words or "NA" of a cell without number), `paper_censored` (the number is a lower bound).
     """
-    path = folder / paper / "reported" / f"{name}.csv"
+    path = papers()[paper].folder / "reported" / f"{name}.csv"
     if not path.is_file():
         return None
     raw = pd.read_csv(path, dtype=str, keep_default_na=False)

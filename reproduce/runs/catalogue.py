@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 from reproduce import files, store
 from reproduce.declare.experiment import PACKAGE
+from reproduce.declare.paper import total
 from reproduce.errors import UserError
-from reproduce.papers import total
 from reproduce.runs import costs, plan, results
 from reproduce.runs.costs import Cost
 from reproduce.runs.results import Seen

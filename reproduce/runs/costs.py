@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.experiment import Experiment
-from reproduce.papers import PAPERS
+from reproduce.declare.paper import papers
 from reproduce.runs import ends, results
 from reproduce.runs.ends import NOTHING, Ends
 from reproduce.runs.plan import Job
@@ -58,7 +58,7 @@ def together(experiments: Sequence[Experiment], seeds: Sequence[int], there: End
 
 def cost(job: Job) -> Cost:
     """Estimated cost of a job, whose experiments train in one cohort."""
-    there = ends.there(job.scale, job.paper) if at_most(job) and job.paper in PAPERS else ((), ())
+    there = ends.there(job.scale, job.paper) if at_most(job) and job.paper in papers() else ((), ())
     return _cost(job, settings().to_target, settings().device, *there)
 
 

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any
 from reproduce.declare import closure
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical, own_code
+from reproduce.declare.paper import artifacts, papers
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_text
-from reproduce.papers import PAPERS, artifacts
 from reproduce.report.histories import Source
-from reproduce.report.names import pretty
-from reproduce.report.spellings import NAMES
+from reproduce.report.names import pretty, words
 from reproduce.settings import Settings, seeds, settings
 
 if TYPE_CHECKING:
@@ -81,8 +80,8 @@ def check_scale(scale: str) -> str:
 
 def check_paper(paper: str) -> str:
     """`paper` itself; raises UserError if there is no such paper."""
-    if paper not in PAPERS:
-        raise unknown("paper", paper, PAPERS)
+    if paper not in papers():
+        raise unknown("paper", paper, papers())
     return paper
 
 
@@ -105,7 +104,7 @@ def select(target: str | None) -> tuple[Artifact, ...]:
 
 def jobs(scale: str) -> tuple[Job, ...]:
     """All jobs of a scale; raises UserError if two artifacts of a paper mean different panels by one name."""
-    return tuple(job for paper in PAPERS for job in _jobs(check_scale(scale), paper, seeds()).values())
+    return tuple(job for paper in papers() for job in _jobs(check_scale(scale), paper, seeds()).values())
 
 
 def job(scale: str, paper: str, name: str) -> Job:
@@ -224,10 +223,11 @@ def sources(scale: str, name: str) -> list[Source]:
 def drawn(paper: str) -> str:
     """Digest of what draws a paper's artifacts: its modules and printed numbers, the report's, and how the names in
     them are printed."""
-    own = PACKAGE / "papers" / paper
-    code = frozenset([*PACKAGE.glob("report/*.py"), *own.glob("*.py"), *own.glob("reported/*.csv")])
-    words = {word for f in code if f.parent != PACKAGE / "report" for word in re.findall(r"\w+", read_text(f))}
-    names = {word: text for word, text in sorted(NAMES.items()) if word in words}
+    own = papers()[paper].folder
+    of_paper = (file for pattern in ("*.py", "metrics.yaml", "reported/*.csv") for file in own.glob(pattern))
+    code = frozenset([*PACKAGE.glob("report/*.py"), *of_paper])
+    used = {word for f in code if f.parent != PACKAGE / "report" for word in re.findall(r"\w+", read_text(f))}
+    names = {word: text for word, text in sorted(words().items()) if word in used}
     return _sha(closure.digest(code - {PACKAGE / "report" / "spellings.py"}), json.dumps(names))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
@@ -324,3 +324,10 @@ class AsySGPolicy(FedBuffPolicy):
         if steps != 1:
             raise ValueError(f"asysg computes one gradient per job: its clock has steps=1, not {steps}")
         super().check(clients, steps, pace)
+
+
+POLICIES: Mapping[str, type[Policy]] = {
+    "defedavg_iid": DeFedAvgIIDPolicy, "defedavg_niid": DeFedAvgNIIDPolicy, "fedavg": FedAvgPolicy,
+    "favano": FavanoPolicy, "asysg": AsySGPolicy, "fedbuff": FedBuffPolicy,
+}  # fmt: skip
+"""Of the algorithms of `algorithms.asynchronous`, by their names."""

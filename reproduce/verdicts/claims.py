@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reproduce.declare.experiment import PACKAGE, SCALES
+from reproduce.declare.experiment import SCALES
+from reproduce.declare.paper import TEXT, Metric, metrics, papers
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
 from reproduce.report.names import canonical
@@ -142,17 +143,6 @@ ASKED = ("reduced", "paper")
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A quantity of the cells: `better` is higher, lower or none; it orders runs and says what divergence means. point:
-    it has one value for all seeds."""
-
-    unit: str
-    better: str
-    text: str
-    point: bool = False
-
-
-@dataclass(frozen=True)
 class Claim:
     """One statement of a paper.
 
@@ -203,23 +193,23 @@ class ClaimsFile:
 
 
 @cache
-def claims_files(package: Path = PACKAGE) -> list[ClaimsFile]:
-    """The claims of all papers, in the order of their names."""
-    return [load_claims(path) for path in sorted((package / "papers").glob("*/claims.yaml"))]
+def claims_files() -> list[ClaimsFile]:
+    """The claims of all papers that have some."""
+    return [load_claims(file) for p in papers().values() if (file := p.folder / "claims.yaml").is_file()]
 
 
 def load_claims(path: Path) -> ClaimsFile:
-    """Read and check one file; UserError for anything that does not follow the grammar."""
+    """Read and check one file, with the metrics beside it; UserError for anything that does not follow the grammar."""
     data = read_yaml(path)
     try:
         if said := mismatch(data, FILE):
             raise UserError(said)
-        metrics = {name: Metric(**m) for name, m in data["metrics"].items()}
-        claims = tuple(_claim(data["paper"], raw, metrics) for raw in data["claims"])
+        known = metrics(path.parent)
+        claims = tuple(_claim(data["paper"], raw, known) for raw in data["claims"])
         ids = [claim.id for claim in claims]
         for twice in (name for name in ids if ids.count(name) > 1):
             raise UserError(f"claim {twice}: the id is used twice")
-        return ClaimsFile(data["paper"], path, metrics, claims)
+        return ClaimsFile(data["paper"], path, known, claims)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
 
@@ -313,7 +303,6 @@ def several(item: Any, least: int = 1) -> dict[str, Any]:
 
 
 Schema = dict[str, Any]
-TEXT: Schema = {"type": "string", "minLength": 1}
 NUMBER: Schema = {"type": "number"}
 VALUE: Schema = {"type": ["string", "number", "boolean"]}
 COLUMNS: Schema = {"anyOf": [TEXT, several(TEXT)]}
@@ -359,8 +348,4 @@ CLAIM = record(
     rests_on={"const": "construction"},
     readings=record(("about", "under"), about=TEXT, under={"additionalProperties": READING, "minProperties": 2}),
 ) | {"$defs": {"change": CHECK}}
-BETTER: Schema = {"enum": ["higher", "lower", "none"]}
-METRIC = record(("unit", "better", "text"), unit=TEXT, better=BETTER, text=TEXT, point={"type": "boolean"})
-FILE = record(
-    ("paper", "metrics", "claims"), paper=TEXT, metrics={"additionalProperties": METRIC}, claims={"type": "array"}
-)
+FILE = record(("paper", "claims"), paper=TEXT, claims={"type": "array"})

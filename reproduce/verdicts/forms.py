@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reproduce.declare.paper import Metric
 from reproduce.report.names import canonical
-from reproduce.verdicts.claims import TRANSFORMS, Check, Metric, bound, form_of, listed, operand_values, statement
+from reproduce.verdicts.claims import TRANSFORMS, Check, bound, form_of, listed, operand_values, statement
 from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit
 from reproduce.verdicts.observations import (
     ENDS,

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reproduce.declare.paper import Metric
 from reproduce.report.names import canonical
-from reproduce.verdicts.claims import Metric, listed, operand_values
+from reproduce.verdicts.claims import listed, operand_values
 
 if TYPE_CHECKING:
     import pandas as pd

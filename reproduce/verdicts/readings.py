@@ -17,24 +17,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reproduce import papers, store
-from reproduce.declare.artifact import Artifact, printed_settings
-from reproduce.declare.experiment import PACKAGE
+from reproduce import store
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.paper import TEXT, artifacts, papers, printed_settings
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
 from reproduce.report.entries import doubted
 from reproduce.report.metrics import over_seeds, quantile
 from reproduce.report.names import canonical
 from reproduce.report.tables import reported
-from reproduce.verdicts.claims import CONDITIONS, TEXT, several
+from reproduce.verdicts.claims import CONDITIONS, several
 from reproduce.verdicts.observations import matches
 
-UNITS = {
-    "accuracy_after_transition_pct": "%", "accuracy_first10_rounds_pct": "%", "accuracy_after_100_rounds": "%",
-    "test_accuracy_percent": "%", "rounds_to_target": "rounds", "rounds_to_60": "rounds",
-    "computation_time_to_target_s": "seconds", "time_to_target_s": "seconds",
-}  # fmt: skip
-"""The metrics that are results, and their units."""
+UNITS = {"percent": "%", "s": "seconds"}
+"""Of metrics, as they are called here; others as they are."""
 DECLARED = "as declared"
 """The text in the column `reading` of the numbers of a table as the paper says it."""
 POINTS, SHARE = 1.0, 0.1
@@ -50,7 +46,7 @@ Where = Mapping[str, Any]
 
 @cache
 def _declared(paper: str, table: str) -> tuple[Rows, Artifact]:
-    found, of = reported(paper, table), next((a for a in papers.artifacts(paper) if a.name == table), None)
+    found, of = reported(paper, table), next((a for a in artifacts(paper) if a.name == table), None)
     if found is None or of is None:
         raise UserError(f"{paper} has no artifact {table} with a file reported/{table}.csv")
     return found, of
@@ -68,26 +64,31 @@ def spelled(frame: Rows, columns: Iterable[str]) -> dict[str, Any]:
 
 
 @cache
+def units(paper: str) -> Mapping[str, str]:
+    """The metrics that are results, compared with print, and their units."""
+    mine = papers()[paper].metrics.items()
+    return {name: UNITS.get(m.unit, m.unit) for name, m in mine if m.sign and m.compared}
+
+
+@cache
 def printed(paper: str, table: str) -> Rows:
     """The results that a table prints and that are not doubted: its columns as canonical text, `unit`, `setting` (the
     labels in a line), `series` (what is compared), `own` (is that what the paper proposes?), `printed`, `printed_bound`
     (a target not reached)."""
     found, of = _declared(paper, table)
-    found = found[found["metric"].isin(list(UNITS)) & found["paper"].notna() & ~doubted(of, found)]
+    found = found[found["metric"].isin(list(units(paper))) & found["paper"].notna() & ~doubted(of, found)]
     texts = found[columns(paper, table)].assign(**spelled(found, columns(paper, table)))
     rest = texts.drop(columns=[of.series, "metric"])
     told = rest.apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
     more = {"setting": told.agg(" ".join, axis=1) if len(told) else "", "series": texts[of.series]}
-    own, unit = texts[of.series].isin(papers.proposed(paper)), texts["metric"].map(UNITS)
+    own, unit = texts[of.series].isin(papers()[paper].proposed), texts["metric"].map(units(paper))
     numbers = {"printed": found["paper"], "printed_bound": found["paper_censored"]}
     return texts.assign(table=table, unit=unit, own=own, **more, **numbers)
 
 
 def tables(paper: str) -> list[str]:
     """The tables of a paper that print results, in its order."""
-    names = (
-        a.name for a in papers.artifacts(paper) if a.name.startswith("table") and printed_settings(*a.id.split("/"))
-    )
+    names = (a.name for a in artifacts(paper) if a.name.startswith("table") and printed_settings(*a.id.split("/")))
     return [name for name in names if len(printed(paper, name))]
 
 
@@ -118,7 +119,7 @@ def beside(paper: str, table: str, cells: Rows) -> Rows:
     cells = cells if len(cells) else pd.DataFrame(columns=[*match, "seed", "value"], dtype=str)
     if lacking := [c for c in (*match, "seed", "value") if c not in cells]:
         raise UserError(f"the cells of {paper}/{table} lack the column '{lacking[0]}'")
-    mine, by = cells[cells["metric"].isin(list(UNITS))], [*match, *(["reading"] if "reading" in cells else [])]
+    mine, by = cells[cells["metric"].isin(list(units(paper)))], [*match, *(["reading"] if "reading" in cells else [])]
     bound = mine["censored"].eq("True") if "censored" in mine else False
     mine = mine[[*by, "seed", "value"]].assign(**spelled(mine, match), censored=bound)
     if (twice := mine.duplicated([*by, "seed"])).any():
@@ -162,9 +163,9 @@ FINDING = record(("id", "sure", "otherwise"), **dict.fromkeys(("id", "sure", "ot
 FILE = record(("short",), short=TEXT, readings=several(READING), findings=several(FINDING))
 
 
-def register(paper: str, folder: Path = PACKAGE / "papers") -> dict[str, Any]:
-    """The file of a paper; nothing where it has none. UserError if it is not as `FILE` says."""
-    path = folder / paper / "readings.yaml"
+def register(folder: Path) -> dict[str, Any]:
+    """The file of the paper in a folder; nothing where it has none. UserError if it is not as `FILE` says."""
+    path = folder / "readings.yaml"
     raw = read_yaml(path) if path.is_file() else {"short": "–"}
     if said := mismatch(raw, FILE):
         raise UserError(f"{path}: {said}")
@@ -193,7 +194,7 @@ def held(paper: str, entries: Iterable[Where], results: Path | None = None) -> l
         try:
             found += _held(paper, of, mine, results) if len(mine) else []
         except UserError as error:
-            raise UserError(f"reproduce/papers/{paper}/readings.yaml, '{of['says']}': {error}") from error
+            raise UserError(f"{papers()[paper].place}/readings.yaml, '{of['says']}': {error}") from error
     return found
 
 

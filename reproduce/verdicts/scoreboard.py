@@ -16,9 +16,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce import papers, store
-from reproduce.declare.artifact import Artifact, printed_settings
+from reproduce import store
+from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import SCALES
+from reproduce.declare.paper import artifacts, papers, printed_settings, total
 from reproduce.errors import unknown
 from reproduce.report.histories import one_split
 from reproduce.report.names import canonical
@@ -125,10 +126,9 @@ def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
 
 def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("results")) -> list[str]:
     """The sentences of the scoreboard, coverage first; only claims that rest on training are counted."""
-    told, run = counts(verdicts), sum(c.made(scale, results) for c in papers.coverage())
+    told, run = counts(verdicts), sum(paper.made(scale, results) for paper in papers().values())
     lines = [
-        f"{papers.total()} of the papers' tables and figures are part of this package; "
-        f"{run} have numbers at this scale.",
+        f"{total()} of the papers' tables and figures are part of this package; {run} have numbers at this scale.",
         f"{sum(told[word] for word in JUDGED)} of {told.total()} claims are evaluated.",
     ]
     lines += [f"On {ground}: {said(c, ground)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
@@ -216,9 +216,9 @@ class Shelf:
     @cached_property
     def readings(self) -> list[Held]:
         """The readings that name claims, of those that have cells."""
-        paper, folder = self.file.paper, self.file.path.parent.parent
-        named = [of for of in readings.register(paper, folder)["readings"] if "claims" in of and "tried" not in of]
-        return readings.held(paper, named, self.folder)
+        of_paper = readings.register(self.file.path.parent)["readings"]
+        named = [of for of in of_paper if "claims" in of and "tried" not in of]
+        return readings.held(self.file.paper, named, self.folder)
 
     def outcome(self, claim: Claim, scale: str) -> Outcome:
         """The outcome at a scale or on the printed numbers, under all readings that the claim has, and at paper scale
@@ -265,8 +265,6 @@ class Shelf:
 
 @cache
 def _artifacts() -> dict[str, Artifact]:
-    from reproduce.papers import artifacts
-
     return {a.id: a for a in artifacts()}
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from reproduce.declare.paper import Metric
 from reproduce.text import counted as number_of
-from reproduce.verdicts.claims import Check, Metric, form_of, parts, quantifier, quantity
+from reproduce.verdicts.claims import Check, form_of, parts, quantifier, quantity
 from reproduce.verdicts.forms import Evidence, evidence, units_of
 from reproduce.verdicts.judging import INF, Judgement, Part, Region, Unit, counts, decide, level_at, shown
 from reproduce.verdicts.observations import NotRun, average

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from reproduce.report.names import pretty
-from reproduce.report.spellings import NAMES
+from reproduce.report.names import words as spelled
 from reproduce.text import counted
 from reproduce.verdicts.judging import level_at
 from reproduce.verdicts.scoreboard import Verdict
@@ -107,9 +107,9 @@ def named(text: str, names: Mapping[str, str] | None = None) -> str:
 
 
 def _name(token: str, names: Mapping[str, str]) -> str:
-    if token not in names and token not in NAMES and "_" not in token:
+    if token not in names and token not in spelled() and "_" not in token:
         return token
     text = pretty(token, names)
     if text == token.replace("_", " "):
-        text = " ".join(NAMES.get(part, part) for part in token.split("_"))
+        text = " ".join(spelled().get(part, part) for part in token.split("_"))
     return text[:1].lower() + text[1:] if token not in names and re.fullmatch(r"[A-Z][a-z]+( [a-z]+)*", text) else text

@@ -13,9 +13,10 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Walk
-from reproduce.declare.artifact import Artifact, Code, Curves, Doubt, Last, Measure, Reach, Window, no_panels
+from reproduce.declare.artifact import Artifact, Curves, Doubt, Last, Measure, Reach, Window, no_panels
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.models.declared import Softmax
+from reproduce.papers.fedacs import pictures
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.report import drawing, entries, formats, metrics, tables
@@ -176,7 +177,7 @@ def test_curves_are_means_over_seeds_with_the_target() -> None:
     (ax,) = figure.axes
     smoothed = np.mean([trailing(found["three", s], 2) for s in range(3)], axis=0)
     assert ax.lines[0].get_ydata() == pytest.approx(smoothed[1:])
-    figure = drawn(Curves((), "all", every=3, also=Code("pictures:log_distance")), found)
+    figure = drawn(Curves((), "all", every=3, also=pictures.log_distance), found)
     assert list(figure.axes[0].lines[0].get_xdata()) == [*range(0, 36, 3)]
     assert figure.axes[0].get_yscale() == "log", "what `also` names was called with the axes"
 

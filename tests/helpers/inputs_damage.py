@@ -72,11 +72,8 @@ def checkpoints() -> Iterator[Bad]:
 
 # --- claims -----------------------------------------------------------------------------------------------------------
 
-METRICS = b"metrics: {acc: {unit: points, better: higher, text: accuracy}}"
-HEAD = f"""paper: fedagrac
-{METRICS.decode()}
-claims:
-"""
+METRICS = b"acc: {unit: points, better: higher, text: accuracy}"
+HEAD = "paper: fedagrac\nclaims:\n"
 CLAIM = {
     "id": "one", "artifact": "table1", "statement": "a is better", "where": "section 1",
     "scales": "[smoke, reduced, paper]", "check": "{metric: acc, better: a, than: [b]}",
@@ -94,6 +91,7 @@ def claims() -> Iterator[Bad]:
     def put(data: bytes) -> Callable[[Path, pytest.MonkeyPatch], object]:
         def patch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             path = here.parent / "claims.yaml"
+            path.with_name("metrics.yaml").write_bytes(METRICS)
             path.write_bytes(data)
             put_claims(monkeypatch, lambda: [load_claims(path)])
 

@@ -98,8 +98,7 @@ class Source(NamedTuple):
     without: str = ""
     needed: tuple = ()
 """,
-    "reproduce/report/names.py": "def pretty(name):\n    return name\n",
-    "reproduce/report/spellings.py": "NAMES = {}\n",
+    "reproduce/report/names.py": "def pretty(name):\n    return name\n\n\ndef words():\n    return {}\n",
     "reproduce/report/render.py": """
 from types import SimpleNamespace
 from reproduce.runs import plan
@@ -118,7 +117,7 @@ def make(artifact, histories, root, width):
 }
 
 HEAD = """
-from reproduce.declare.artifact import Artifact, Code
+from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.toys.records import Record, Toy
 
@@ -134,6 +133,10 @@ def artifact(paper, name, panels):
 
 ARTIFACTS = []
 """
+
+PAPER = (
+    """{name: A paper, authors: Somebody, title: A title, arxiv: "2501.00000", figures: 14, proposed: [], series: {}}"""
+)
 
 ARTIFACTS = {
     ("fedacs", "fig2"): "(panel('shared'), panel('own'))",
@@ -158,6 +161,7 @@ def build(folder: Path) -> Path:
         write(folder / name, text)
     for paper in ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"):
         write(folder / "reproduce/papers" / paper / "__init__.py", "")
+        write(folder / "reproduce/papers" / paper / "paper.yaml", PAPER)
         write(folder / "reproduce/papers" / paper / "artifacts.py", HEAD)
     for (paper, name), panels in ARTIFACTS.items():
         add_artifact(folder, paper, name, panels)

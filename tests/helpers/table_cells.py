@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 from unplayed import Unplayed
 
-from reproduce.declare.artifact import Artifact, no_panels, printed_settings
+from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.papers import artifacts
+from reproduce.declare.paper import artifacts, printed_settings
 from reproduce.report import tables
 from reproduce.report.histories import Histories, Source
 from reproduce.report.render import check, make, read

@@ -9,9 +9,9 @@ import pytest
 from made_cells import put
 from scipy import stats
 
+from reproduce.declare.paper import papers
 from reproduce.errors import UserError
 from reproduce.pages import agreement
-from reproduce.papers import PAPERS
 from reproduce.verdicts import readings
 
 LABELS = {"dataset": "fashion_mnist", "model": "cnn2", "slow_device": "rpi4", "fast_device": "rtx3080ti"}
@@ -105,7 +105,7 @@ def test_what_is_read_otherwise_stands_in_the_place_of_what_is_declared() -> Non
 
 
 def test_every_paper_says_what_it_proposes_and_no_doubted_number_is_compared() -> None:
-    for paper in PAPERS:
+    for paper in papers():
         found = agreement.declared(paper)
         assert found["own"].any(), paper
         assert not found.duplicated(readings.KEYS).any(), paper

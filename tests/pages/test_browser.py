@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from reproduce.declare.paper import artifacts
 from reproduce.pages.page import page
-from reproduce.papers import artifacts
 from reproduce.verdicts.scoreboard import Verdict, claims
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")

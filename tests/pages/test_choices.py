@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
+from reproduce.declare.paper import papers
 from reproduce.errors import UserError
 from reproduce.pages.choices import QUESTIONS, Register, register, section
 from reproduce.pages.quotes import cells, lead, played, reread
-from reproduce.papers import PAPERS
 
 ROOT = Path(__file__).parents[2]
 EFFECT = {
@@ -31,7 +31,7 @@ CHOICE = {
 
 @pytest.fixture(scope="module")
 def registers() -> dict[str, Register]:
-    return {paper: register(paper) for paper in PAPERS}
+    return {paper: register(paper) for paper in papers()}
 
 
 def written(folder: Path, choice: dict[str, Any], **more: Any) -> Register:

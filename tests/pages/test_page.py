@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from reproduce import papers, store
-from reproduce.declare.artifact import Artifact, Code, no_panels
+from reproduce import store
+from reproduce.declare.artifact import Artifact, no_panels
+from reproduce.declare.paper import papers
 from reproduce.pages.html import forest, to_html
 from reproduce.pages.page import page, small
 from reproduce.runs import plan
@@ -109,11 +110,12 @@ def test_headings_and_labels_of_tables_are_headers() -> None:
 def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = tuple(
         Artifact("fedacs", name, f"Title of <{name}>", no_panels, cells=lambda histories: None, draw=draw)
-        for name, draw in (("fig1", Code("pictures:draw")), ("fig2", Code("pictures:draw")), ("table1", None))
+        for name, draw in (("fig1", print), ("fig2", print), ("table1", None))
     )
     monkeypatch.setattr(plan, "artifacts", lambda paper="": tuple(a for a in found if paper in ("", a.paper)))
     monkeypatch.setattr(plan, "_jobs", plan._jobs.__wrapped__)  # whatever other tests have planned
-    monkeypatch.setattr(papers, "artifacts", lambda paper="": tuple(a for a in found if paper in ("", a.paper)))
+    for key, paper in papers().items():
+        monkeypatch.setitem(paper.__dict__, "artifacts", found if key == "fedacs" else ())
     monkeypatch.setattr(scoreboard, "_artifacts", scoreboard._artifacts.__wrapped__)
     monkeypatch.chdir(tmp_path)
 

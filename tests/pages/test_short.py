@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from matplotlib.patches import Rectangle
 
+from reproduce.declare.paper import papers
 from reproduce.errors import UserError
 from reproduce.pages import overview, short
 from reproduce.pages.page import citing
 from reproduce.pages.sheet import sheet
-from reproduce.papers import PAPERS
 from reproduce.runs import plan
 from reproduce.verdicts.scope import CHECK
 from reproduce.verdicts.scoreboard import Verdict
@@ -44,14 +44,14 @@ def test_the_answer_is_a_word(verdicts: str, said: str) -> None:
 
 
 def test_an_answer_counts_all_claims_of_the_paper(boards: dict[str, list[Verdict]]) -> None:
-    for paper in PAPERS:
+    for paper in papers():
         mine = [v for v in boards["paper"] if v.paper == paper and v.rests_on == "the paper's data"]
         refuted = sum(v.verdict == "refuted" for v in mine)
         _, _, of_all = short.short(paper, "paper", boards["paper"]).answer.partition("All claims: ")
         assert (f" {refuted} refuted" in of_all.partition("; ")[0]) == bool(refuted)
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", papers())
 def test_a_review_sheet_has_numbers_with_intervals_and_counts_what_was_not_run(
     paper: str, boards: dict[str, list[Verdict]]
 ) -> None:
@@ -67,17 +67,17 @@ def test_a_review_sheet_has_numbers_with_intervals_and_counts_what_was_not_run(
 
 
 def test_a_verdict_that_moves_makes_its_sentence_an_error(boards: dict[str, list[Verdict]]) -> None:
-    for side, raw in short.register()["fedacs"]["reduced"].items():
+    for side, raw in short.register("fedacs")["reduced"].items():
         for claim in raw["claims"][:1]:
             other = "refuted" if side != "refuted" else "supported"
             moved = [replace(v, verdict=other) if v.id == f"fedacs/{claim}" else v for v in boards["reduced"]]
-            with pytest.raises(UserError, match=rf"fedacs, reduced, \w+: .*{claim}.*say it anew"):
+            with pytest.raises(UserError, match=rf"fedacs/short.yaml: reduced, \w+: .*{claim}.*say it anew"):
                 short.short("fedacs", "reduced", moved)
 
 
 def test_a_side_without_claims_fails_once_there_are_some(boards: dict[str, list[Verdict]]) -> None:
     board = [replace(v, verdict="refuted") if v.id.endswith("fig7-K-faster-iid") else v for v in boards["paper"]]
-    with pytest.raises(UserError, match="defedavg, paper, refuted: defedavg-fig7-K-faster-iid: say it anew"):
+    with pytest.raises(UserError, match=r"/short\.yaml: paper, refuted: defedavg-fig7-K-faster-iid: say it anew"):
         short.short("defedavg", "paper", board)
 
 
@@ -92,21 +92,26 @@ def test_a_side_without_claims_fails_once_there_are_some(boards: dict[str, list[
 def test_a_sentence_sees_its_own_scale_alone(
     says: str, why: str, boards: dict[str, list[Verdict]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = short.register()
-    entry["fedacs"]["reduced"]["supported"]["says"] = says
-    monkeypatch.setattr(short, "register", lambda: entry)
+    entry = short.register("fedacs")
+    entry["reduced"]["supported"]["says"] = says
+    monkeypatch.setattr(short, "register", lambda paper: entry)
     with pytest.raises(UserError, match=why):
         short.short("fedacs", "reduced", boards["reduced"])
 
 
-@pytest.mark.parametrize("text", ["- a", "fedacs: {}", "fedacs: {question: x}"])
+@pytest.mark.parametrize("text", ["- a", "{}", "question: x"])
 def test_a_file_that_is_not_as_it_should_be_is_a_line(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, boards: dict[str, list[Verdict]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(short, "FILE", tmp_path / "short.yaml")
-    short.FILE.write_text(text)
+    """It stops the sentences of its paper, not those of others in README."""
+    monkeypatch.setitem(papers()["fedacs"].__dict__, "folder", tmp_path)
+    with pytest.raises(UserError, match=r"short\.yaml is not there"):
+        short.register("fedacs")
+    (tmp_path / "short.yaml").write_text(text)
     with pytest.raises(UserError, match=r"short\.yaml: "):
-        short.register()
+        short.register("fedacs")
+    rows = short.first_table(boards["paper"]).splitlines()[2:]
+    assert [row.endswith("| – |") for row in rows] == [key == "fedacs" for key in papers()]
 
 
 def test_readme_has_the_answers(boards: dict[str, list[Verdict]]) -> None:
@@ -114,7 +119,7 @@ def test_readme_has_the_answers(boards: dict[str, list[Verdict]]) -> None:
     assert table in Path("README.md").read_text(encoding="utf-8")
     cells = [row.split(" | ")[1].split("<br>") for row in table.splitlines()[2:]]
     sides = [side for _, *three, _ in cells for side in three]
-    assert len(sides) == 3 * len(PAPERS)
+    assert len(sides) == 3 * len(papers())
     assert all(re.search(r"\]\(((figures|tables)/.*)\)", last)[1] for *_, last in cells)
     assert all(len(side.split()) <= 20 for side in sides), "a short sentence each, without its numbers"
     assert not re.search(r"\d", re.sub(r"Table \d+", "", " ".join(sides)))

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import COLUMNS, Experiment, changed
-from reproduce.papers import artifacts
+from reproduce.declare.paper import artifacts, printed_settings
 from reproduce.papers.dynamic_init import findings, measures, pictures, readings, runs, transitions
 from reproduce.papers.dynamic_init.settings import FASHION, MNIST, NEWS, SCALES, SVHN, SessionData
 from reproduce.papers.dynamic_init.suggested import CarriedPrevious, SharedWhole

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from reproduce.declare.artifact import Artifact
+from reproduce.declare.paper import artifacts
 from reproduce.errors import UserError
-from reproduce.papers import artifacts
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, Source, load
 from reproduce.report.render import cells_csv, check, lacking, make

@@ -17,9 +17,9 @@ from reproduce.__main__ import main
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import ImageBlobs
 from reproduce.data.load import load
+from reproduce.declare.paper import artifacts
 from reproduce.engine.client_split import ClientSplits
 from reproduce.models.declared import ResNet, Softmax
-from reproduce.papers import artifacts
 from reproduce.partitions import exported
 from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet
 from reproduce.partitions.labels import IID

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reproduce import papers
+from reproduce.declare.paper import total
 from reproduce.runs import plan
 from reproduce.verdicts.claims import claims_files
 
@@ -110,7 +110,7 @@ def test_an_archive_has_everything_but_history(archive: Path) -> None:
 
 def test_an_archive_works_without_git(archive: Path) -> None:
     listed = called("reproduce list", archive)
-    assert (listed.returncode, f"{papers.total()} figures and tables" in listed.stdout) == (0, True)
+    assert (listed.returncode, f"{total()} figures and tables" in listed.stdout) == (0, True)
     verified = called("reproduce verify fedagrac/fig1", archive)
     assert verified.returncode == 0, verified.stderr
     assert "fedagrac/c09" in verified.stdout

@@ -9,7 +9,7 @@ from unplayed import Unplayed
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
-from reproduce.papers import artifacts
+from reproduce.declare.paper import artifacts
 from reproduce.problem import Quadratic
 from reproduce.report import around, entries, figures, formats, tables
 from reproduce.report.histories import Histories

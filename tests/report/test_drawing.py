@@ -115,7 +115,7 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     entries = dict(zip([t.get_text() for t in fig.legends[0].get_texts()], fig.legends[0].legend_handles, strict=True))
     assert list(entries) == ["FedAvg", paper.KEY, "FedNova (printed)"]
     ring: Any = entries["FedNova (printed)"]
-    assert (ring.get_color(), ring.get_markerfacecolor()) == (looks.LOOKS["fednova"].color, "white")
+    assert (ring.get_color(), ring.get_markerfacecolor()) == (looks.known()["fednova"].color, "white")
 
 
 def test_curves_are_smoothed_before_their_interval() -> None:

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from reproduce.declare.artifact import Artifact, Curves, Sheet
-from reproduce.papers import artifacts
+from reproduce.declare.paper import artifacts
 from reproduce.report import looks
 
 SEEN, APART = 17.0, 12.0
@@ -67,7 +67,7 @@ def _together(artifact: Artifact, scale: str, label: str) -> set[tuple[str, ...]
     for e in (e for panel in artifact.panels(scale) for e in panel.experiments if label in e.labels):
         if all(e.labels.get(k) in values for k, values in only.items()):
             name = str(e.labels[label])
-            if (not order or name in order) and name in looks.LOOKS:
+            if (not order or name in order) and name in looks.known():
                 groups.setdefault(tuple(e.labels[k] for k in axes), []).append(name)
     return {tuple(sorted(set(names))) for names in groups.values()}
 
@@ -95,7 +95,7 @@ def test_every_series_is_registered_or_a_variant_of_one_that_is() -> None:
         for panel in artifact.panels("reduced") if artifact.kind == "figure" else ():
             for e in panel.experiments:
                 name = str(e.labels.get("algorithm", "fedavg")).removeprefix("tuned_")
-                assert looks.base(name), f"{artifact.id}: {name} has no look in LOOKS (reproduce/report/looks.py)"
+                assert looks.base(name), f"{artifact.id}: {name} has no look: a series of its paper"
                 assert looks.base(str(e.labels.get("init_scheme", "proposed")))
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from reproduce.declare.artifact import Artifact, Printed, Sheet
 from reproduce.declare.experiment import COLUMNS
-from reproduce.papers import artifacts
+from reproduce.declare.paper import artifacts
 from reproduce.report import around, drawing, figures, looks
 from reproduce.report import marks as paper
 from reproduce.report.histories import Histories

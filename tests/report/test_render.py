@@ -172,7 +172,7 @@ def test_no_artifact_is_stale() -> None:
     assert not stale
 
 
-ASK = "import json; from reproduce.runs import plan; print(json.dumps({p: plan.drawn(p) for p in plan.PAPERS}))"
+ASK = "import json; from reproduce.runs import plan; print(json.dumps({p: plan.drawn(p) for p in plan.papers()}))"
 
 
 def test_what_draws_a_paper_is_its_modules_and_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,11 +194,11 @@ def test_what_draws_a_paper_is_its_modules_and_the_report(tmp_path: Path, monkey
 
     latest = digests()
     assert changed("report/spellings.py", "NAMES = {", 'NAMES = {"brand_new": "Brand-new", ') == set()
-    assert changed("report/spellings.py", '"FedACS"', '"Fed-ACS"') == {"fedacs"}
+    assert changed("report/spellings.py", '"AlexNet"', '"Alex-Net"') == {"fedagrac"}
     assert changed("papers/fedacs/pictures.py", "def ", "# a comment\ndef ") == set()
     assert changed("papers/fedacs/pictures.py", "\n\n\ndef ", "\n\n\nMORE = 1\n\n\ndef ") == {"fedacs"}
     assert changed("papers/fiarse/reported/table1.csv", "\n", "\n\n") == {"fiarse"}
-    assert changed("report/figures.py", "FULL = 7.0", "FULL = 7.1") == set(plan.PAPERS)
+    assert changed("report/figures.py", "FULL = 7.0", "FULL = 7.1") == set(plan.papers())
 
 
 def experiment(algorithm: str, scheme: str, lr: float = 0.1) -> Experiment:

@@ -14,23 +14,20 @@ import yaml
 from runs import sealed
 from scipy import stats
 
-from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import SCALES
+from reproduce.declare.paper import artifacts, printed_settings
 from reproduce.errors import UserError
 from reproduce.pages import documents
-from reproduce.papers import artifacts
 from reproduce.report.names import canonical
 from reproduce.store import cells
 from reproduce.verdicts import scope, wording
 from reproduce.verdicts.claims import ClaimsFile, claims_files, listed, load_claims, merged, named_values, parts
 from reproduce.verdicts.scoreboard import scoreboard, to_json
 
-FILE = {
-    "paper": "toy",
-    "metrics": {
-        "acc": {"unit": "points", "better": "higher", "text": "accuracy"},
-        "skew": {"unit": "1", "better": "none", "text": "skewness"},
-    },
+FILE = {"paper": "toy"}
+METRICS = {
+    "acc": {"unit": "points", "better": "higher", "text": "accuracy"},
+    "skew": {"unit": "1", "better": "none", "text": "skewness"},
 }
 CLAIM = {
     "id": "one",
@@ -44,6 +41,7 @@ CLAIM = {
 
 def load(path: Path, **change: Any) -> ClaimsFile:
     file = path / "claims.yaml"
+    (path / "metrics.yaml").write_text(json.dumps(METRICS))
     file.write_text(json.dumps({**FILE, "claims": [{**CLAIM, **change}]}))
     return load_claims(file)
 
@@ -100,6 +98,7 @@ def test_what_breaks_the_grammar_is_refused_by_name(tmp_path: Path, change: dict
 
 def test_an_id_is_used_once_and_a_file_is_yaml(tmp_path: Path) -> None:
     file = tmp_path / "claims.yaml"
+    (tmp_path / "metrics.yaml").write_text(json.dumps(METRICS))
     file.write_text(json.dumps({**FILE, "claims": [CLAIM, CLAIM]}))
     with pytest.raises(UserError, match="claim toy/one: the id is used twice"):
         load_claims(file)

@@ -13,9 +13,9 @@ import pytest
 from made_cells import put
 
 from reproduce.declare.experiment import PACKAGE
+from reproduce.declare.paper import papers
 from reproduce.errors import UserError
 from reproduce.pages import agreement
-from reproduce.papers import PAPERS
 from reproduce.verdicts import readings, wording
 from reproduce.verdicts.claims import claims_files, load_claims
 from reproduce.verdicts.scoreboard import Verdict, scoreboard
@@ -129,16 +129,16 @@ def test_the_file_says_what_is_wrong_with_it(tmp_path: Path, change: tuple[str, 
     (tmp_path / "some/readings.yaml").write_text(FILE.replace(*change))
     if said:
         with pytest.raises(UserError, match=f"some/readings.yaml: .*{said}"):
-            readings.register("some", tmp_path)
+            readings.register(tmp_path / "some")
     else:
-        first, second = readings.register("some", tmp_path)["readings"]
+        first, second = readings.register(tmp_path / "some")["readings"]
         assert (first["claims"], second["tried"]) == (["t9_best_everywhere"], "Four rates.")
 
 
 def test_the_files_of_the_papers_name_tables_and_claims_that_are_there() -> None:
     known = {claim.id: claim.artifact for file in claims_files() for claim in file.claims}
-    for paper in PAPERS:
-        for entry in readings.register(paper)["readings"]:
+    for paper in papers():
+        for entry in readings.register(papers()[paper].folder)["readings"]:
             assert set(entry["tables"]) <= set(readings.tables(paper)), entry
             of_claims = {known[f"{paper}/{claim}"] for claim in entry.get("claims", [])}
             assert of_claims <= {f"{paper}/{table}" for table in entry["tables"]}, entry
@@ -185,7 +185,7 @@ def test_the_page_has_readings_on_other_numbers_what_stays_and_findings(
     vain = {"tables": ["table8"], "says": "Two shards.", "sure": "Open.", "tried": "Splits."}
     clock = {"id": "clock", "sure": "Certain.", "otherwise": "Chance."}
     file = {"short": "At another rate.", "readings": [entry, vain], "findings": [clock]}
-    monkeypatch.setattr(readings, "register", lambda paper: file)
+    monkeypatch.setattr(readings, "register", lambda folder: file)
     monkeypatch.setattr(readings, "RESULTS", results)
     found = ModuleType("findings")
     found.clock = lambda: "Whole rounds: 482."  # type: ignore[attr-defined]

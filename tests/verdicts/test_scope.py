@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from runs import sealed
 
-from reproduce.papers import artifacts
+from reproduce.declare.paper import artifacts
 from reproduce.verdicts import scope
 from reproduce.verdicts.claims import claims_files
 from reproduce.verdicts.scope import GROUNDS

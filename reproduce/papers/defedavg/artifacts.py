@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.artifact import Artifact, Code, Filled, Last, Printed, Reach, no_panels
+from reproduce.declare.artifact import Artifact, Filled, Function, Last, Later, Printed, Reach, no_panels
 from reproduce.papers.defedavg import choices, runs, settings
 from reproduce.report.names import pretty
+from reproduce.systems.policies import POLICIES
+
+if TYPE_CHECKING:
+    from reproduce.papers.defedavg import measures, pictures
+else:
+    measures, pictures = Later(f"{__package__}.measures"), Later(f"{__package__}.pictures")
 
 NAMES = {
     "fedavg_lr_n10": "FedAvg (rates of n = 10)",
@@ -62,13 +68,13 @@ RATES = (
 
 
 def artifact(
-    name: str, title: str, panels: Any, cells: Any, draw: Any = None, stamp: str | Code = "", **options: Any
+    name: str, title: str, panels: Any, cells: Any, draw: Any = None, stamp: str | Function = "", **options: Any
 ) -> Artifact:
-    measures = cells if isinstance(cells, tuple) else (cells,)
-    return Artifact("defedavg", name, title, panels, measures, draw, stamp=stamp, **{"names": NAMES, **options})
+    made = cells if isinstance(cells, tuple) else (cells,)
+    return Artifact("defedavg", name, title, panels, made, draw, stamp=stamp, **{"names": NAMES, **options})
 
 
-def _stacked(fill: Code, *printed: Printed, series: str = "algorithm") -> Filled:
+def _stacked(fill: Function, *printed: Printed, series: str = "algorithm") -> Filled:
     """Loss above accuracy, a column per data set and distribution."""
     return Filled(
         ("dataset", "distribution"), "{dataset}, {distribution}", series=series, printed=printed,
@@ -78,7 +84,7 @@ def _stacked(fill: Code, *printed: Printed, series: str = "algorithm") -> Filled
 
 def _over_rounds(label: str) -> Filled:
     """Figs. 6 and 7: a line per value of the label."""
-    return _stacked(Code("pictures:over_rounds", {"by": label}), series=label)
+    return _stacked(partial(pictures.over_rounds, by=label), series=label)
 
 
 def _over_time(number: int, n: int) -> Artifact:
@@ -86,14 +92,14 @@ def _over_time(number: int, n: int) -> Artifact:
     printed = Printed("Table I", "table1", "time_to_target_s", y="target_accuracy_pct")
     return artifact(
         f"fig{number}", f"Training loss and test accuracy over virtual time, n = {n}", partial(runs.times_panels, n=n),
-        Code("measures:at_target_times"), _stacked(Code("pictures:over_time", {"begin": BEGIN}), printed),
+        measures.at_target_times, _stacked(partial(pictures.over_time, begin=BEGIN), printed),
         notes=(LOSS, f"Layout, range and the logarithmic axis, from {BEGIN} s on, are ours."),
     )  # fmt: skip
 
 
 ARTIFACTS = (
     artifact(
-        "fig1", "Timelines of three clients", no_panels, Code("measures:idle"), Code("pictures:timelines"),
+        "fig1", "Timelines of three clients", no_panels, measures.idle, pictures.timelines,
         "Numbers in bars: version that the job started from; dashed lines: aggregations with the new version; dots: "
         "the server has the update; hatched: jobs not, or not yet, uploaded.",
         notes=(
@@ -104,7 +110,7 @@ ARTIFACTS = (
     *(_over_time(number, n) for number, n in zip((2, 3, 4, 5), settings.PARTICIPANTS, strict=True)),
     artifact(
         "fig6", "DeFedAvg over aggregations for different n", runs.participants_panels,
-        Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}), _over_rounds("n"),
+        partial(measures.of_participants, at=300, first=200, last=1000), _over_rounds("n"),
         notes=(
             LOSS, LAYOUT,
             "At paper scale the learning rates are those of Table II, which change with n (IID, and on CIFAR-10 "
@@ -114,11 +120,11 @@ ARTIFACTS = (
     artifact(
         "fig7", "DeFedAvg over aggregations for different K", runs.steps_panels,
         (REACHED, Last("accuracy", 5, name="final_test_accuracy_pct")), _over_rounds("K"),
-        Code("measures:same_rates"), notes=(LOSS, LAYOUT), drop=("target_accuracy_pct",),
+        measures.same_rates, notes=(LOSS, LAYOUT), drop=("target_accuracy_pct",),
     ),
     artifact(
         "setup", "Virtual seconds per aggregation under the paper's clock", no_panels,
-        Code("measures:seconds", {"aggregations": AGGREGATIONS}), Code("pictures:seconds"),
+        partial(measures.seconds, aggregations=AGGREGATIONS), pictures.seconds,
         f"Simulated: {AGGREGATIONS} aggregations, K = 50 (AsySG 1), {len(settings.SEEDS)} draws of the clients' "
         "speeds.",
         notes=("The paper does not print these numbers; its Table I implies them.",),
@@ -126,8 +132,8 @@ ARTIFACTS = (
     artifact(
         "sensitivity",
         "Effect of unstated choices and learning rates on the times to the target", choices.panels,
-        Code("measures:of_choices"),
-        Filled(("distribution",), "{distribution}", fill=Code("pictures:choices"), sheet={"height": 3.4, "least": 2.7}),
+        measures.of_choices,
+        Filled(("distribution",), "{distribution}", fill=pictures.choices, sheet={"height": 3.4, "least": 2.7}),
         "An arrow marks a seed that did not reach the target.",
         notes=(
             "This is not a figure of the paper.",
@@ -137,21 +143,21 @@ ARTIFACTS = (
         names={
             **NAMES,
             **choices.TEXTS,
-            **{t: f"{pretty(n, NAMES)}, {choices.TEXTS[t]}" for n in runs.POLICIES for t in [f"tuned_{n}"]},
+            **{t: f"{pretty(n, NAMES)}, {choices.TEXTS[t]}" for n in POLICIES for t in [f"tuned_{n}"]},
         },
     ),
     artifact(
-        "table1", "Virtual seconds until the target accuracy", runs.times_panels, Code("measures:to_target"),
+        "table1", "Virtual seconds until the target accuracy", runs.times_panels, measures.to_target,
         rows=("distribution", "algorithm"), columns=("dataset", "n"), metrics=("time_to_target_s",),
         labels=("target_accuracy_pct",), notes=TIMES,
     ),
     artifact(
-        "readings", "Table I under another reading", runs.readings_panels, Code("measures:of_readings"),
+        "readings", "Table I under another reading", runs.readings_panels, measures.of_readings,
         rows=("distribution", "reading", "algorithm"), columns=("dataset", "n"), metrics=("time_to_target_s",),
         labels=("target_accuracy_pct", "table"), notes=("Not a table of the paper. Trained at paper scale only.",),
     ),
     artifact(
-        "table2", "Learning rates", no_panels, Code("measures:declared_rates"),
+        "table2", "Learning rates", no_panels, measures.declared_rates,
         rows=("distribution", "algorithm", "metric"), columns=("dataset", "n"), decimals=3,
         names={**NAMES, "global_lr": "global", "local_lr": "local"}, notes=RATES,
     ),

@@ -14,6 +14,7 @@ from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
 from reproduce.partitions.heldout import judged
 from reproduce.partitions.labels import Shards
+from reproduce.systems.policies import POLICIES
 from reproduce.systems.schedule import UniformSlowdown
 
 
@@ -116,7 +117,7 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
 
 TEXTS = {v.name: v.text for group in CHOICES.values() for v in group}
-TEXTS |= {f"tuned_{name}": "best rates of the grid, by held-out data" for name in runs.POLICIES}
+TEXTS |= {f"tuned_{name}": "best rates of the grid, by held-out data" for name in POLICIES}
 """In words: what differs from the algorithm."""
 
 

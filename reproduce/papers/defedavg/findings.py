@@ -12,6 +12,7 @@ import pandas as pd
 from reproduce.declare.experiment import changed
 from reproduce.papers.defedavg import runs, settings
 from reproduce.report.tables import reported
+from reproduce.systems.policies import POLICIES
 from reproduce.systems.schedule import UniformSlowdown
 
 N = settings.PARTICIPANTS
@@ -60,7 +61,7 @@ def aggregations(algorithm: str, clock: str = "") -> Mapping[int, float]:
 def serial_contacts() -> str:
     """FAVANO's published times as whole numbers of contacts."""
     mine, other = (on_grid(dataset, "favano") for dataset in CONTACT)
-    rest = on_grid("fashion_mnist", *(a for a in runs.POLICIES if a != "favano"))
+    rest = on_grid("fashion_mnist", *(a for a in POLICIES if a != "favano"))
     unit, units = CONTACT.values()
     return (
         f"Of FAVANO's {mine[1]} times on Fashion-MNIST {mine[0]} are one contact more than whole multiples of {GRID}, "

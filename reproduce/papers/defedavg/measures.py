@@ -118,7 +118,7 @@ def of_participants(histories: Histories, at: int, first: int, last: int) -> pd.
     jumps["value"] = jumps["value"].mask(metrics.diverged(jumps, frame, last))
     parts = [
         metrics.plateau(frame, "accuracy", at, at, name="test_accuracy_pct_at_round_300"),
-        metrics.measured(REACHED, histories, "defedavg").drop(columns="K"),
+        metrics.measured(REACHED, histories).drop(columns="K"),
         jumps.assign(metric="std_of_test_accuracy_differences"),
     ]
     return pd.concat(parts, ignore_index=True).drop(columns="target_accuracy_pct")

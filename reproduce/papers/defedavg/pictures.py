@@ -16,6 +16,7 @@ from reproduce.papers.defedavg.settings import EXAMPLES
 from reproduce.report import around, categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
+from reproduce.systems.policies import POLICIES
 from reproduce.systems.schedule import ClientJob, Timeline
 
 ROWS = (("train_loss", "training loss"), ("accuracy", "test accuracy (%)"))
@@ -148,5 +149,5 @@ def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
 def _family(name: str) -> tuple[str, int, str]:
     """The algorithm of a variant; the algorithm itself first, its tuned rates second."""
     plain = name.removeprefix("tuned_")
-    base = next(a for a in runs.POLICIES if plain.startswith(a))
+    base = next(a for a in POLICIES if plain.startswith(a))
     return base, 0 if name == base else 1 + (plain == name), name

@@ -15,14 +15,7 @@ from reproduce.papers.defedavg import settings
 from reproduce.papers.defedavg.settings import ClockSetting, Pair
 from reproduce.partitions.labels import IID, TwoClasses
 from reproduce.systems import Steps, System
-from reproduce.systems.policies import (
-    AsySGPolicy,
-    DeFedAvgIIDPolicy,
-    DeFedAvgNIIDPolicy,
-    FavanoPolicy,
-    FedAvgPolicy,
-    FedBuffPolicy,
-)
+from reproduce.systems.policies import POLICIES, AsySGPolicy, DeFedAvgNIIDPolicy
 from reproduce.systems.schedule import Explicit, Pace, Policy, Schedule, Timeline
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -30,10 +23,6 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "noniid": ("fedavg", "favano", "fedbuff", "defedavg_niid"),
 }
 PROPOSED: Mapping[str, str] = {"iid": "defedavg_iid", "noniid": "defedavg_niid"}
-POLICIES: Mapping[str, type[Policy]] = {
-    "defedavg_iid": DeFedAvgIIDPolicy, "defedavg_niid": DeFedAvgNIIDPolicy, "fedavg": FedAvgPolicy,
-    "favano": FavanoPolicy, "asysg": AsySGPolicy, "fedbuff": FedBuffPolicy,
-}  # fmt: skip
 
 
 @cache

@@ -6,12 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.artifact import Artifact, Code, Doubt, Filled, Measure, Printed, Window
+from reproduce.declare.artifact import Artifact, Doubt, Filled, Function, Later, Measure, Printed, Window
 from reproduce.papers.dynamic_init.choices import sensitivity
 from reproduce.papers.dynamic_init.readings import readings
 from reproduce.papers.dynamic_init.runs import panels
+
+if TYPE_CHECKING:
+    from reproduce.papers.dynamic_init import measures, pictures, transitions
+else:
+    measures, pictures = Later(f"{__package__}.measures"), Later(f"{__package__}.pictures")
+    transitions = Later(f"{__package__}.transitions")
 
 WINDOW = (
     "The window is the one that reproduces the published numbers. It has the last accuracy of the session before the "
@@ -178,7 +184,7 @@ def windows(m: Measure, *numbers: int) -> tuple[Printed, ...]:
 
 
 def figure(
-    number: int, title: str, cells: tuple[Measure, ...], draw: Code | Filled, stamp: str, *notes: str
+    number: int, title: str, cells: tuple[Measure, ...], draw: Function | Filled, stamp: str, *notes: str
 ) -> Artifact:
     name = f"fig{number}"
     return Artifact("dynamic_init", name, title, partial(panels, (name,)), cells, draw, stamp=stamp, notes=notes)
@@ -214,18 +220,18 @@ TITLE = "Accuracy (%) after a session transition with {} clients per session, {}
 TENTH = "Accuracy (%) over the first ten rounds"
 RECOVERY = Filled(
     KIND, "{label_distribution}, {dataset}, {algorithm}", across=2, ylabel="accuracy on the\nsession's labels (%)",
-    sheet={"height": 1.9}, fill=Code("pictures:recovery"),
+    sheet={"height": 1.9}, fill=pictures.recovery,
 )  # fmt: skip
 
 ARTIFACTS = (
     figure(
         1, "Sessions with changing clients, and the mixture of stored models that each starts from",
-        (Code("measures:mixtures"),), Code("pictures:timeline"), MIXTURES, 
+        (measures.mixtures,), pictures.timeline, MIXTURES, 
         "The top shows the group that trains, and the mixture of a later session's initial model (FedAvg, means over "
         "seeds; weights below 0.01 are not drawn).",
     ),
     figure(
-        2, "Accuracy through the sessions, Dirichlet distribution", (Code("measures:ends"),),
+        2, "Accuracy through the sessions, Dirichlet distribution", (measures.ends,),
         replace(
             RECOVERY, axes=ROWS, title="{dataset}, {algorithm}, overlap {label_overlap}, α = {dirichlet_alpha}",
             printed=windows(main(*TWO)[0], 1, 2),
@@ -295,12 +301,12 @@ ARTIFACTS = (
     ),
     table(
         15, "Processor time (s) and memory (GB) with 20 clients per session",
-        (Code("measures:costs", {"clients": 20, "overlap": 0.8}),), COSTS, MACHINE,
+        (partial(measures.costs, clients=20, overlap=0.8),), COSTS, MACHINE,
         reads=("table1", "table2", "table3", "table4"),
     ),
     table(
         16, "Processor time (s) and memory (GB) with 100 clients per session",
-        (Code("measures:costs", {"clients": 100, "overlap": 0.8}),), COSTS, MACHINE,
+        (partial(measures.costs, clients=100, overlap=0.8),), COSTS, MACHINE,
         reads=("table5", "table6", "table7"),
     ),
     Artifact(
@@ -311,7 +317,7 @@ ARTIFACTS = (
     ),
     Artifact(
         "dynamic_init", "readings", "Tables 8, 9 and 11 with alternatives fitted to published numbers",
-        readings, (Code("transitions:readings"),),
+        readings, (transitions.readings,),
         rows=("table", "label_distribution", "dataset", "num_clients", "algorithm", "reading"),
         columns=("transition", "init_scheme"), series="init_scheme", metrics=(FIRST10, AFTER), notes=(SUGGESTED,),
     ),

@@ -19,8 +19,8 @@ from reproduce.algorithms.scaffold import ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Walk
-from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import Experiment, Label, Panel
+from reproduce.declare.paper import printed_settings
 from reproduce.models.model import Model
 from reproduce.papers.dynamic_init.settings import FEW, SCALES, Rate, Row, SessionData, SessionScale
 from reproduce.partitions import groups

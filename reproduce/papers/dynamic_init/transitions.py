@@ -73,7 +73,7 @@ def readings(histories: Histories) -> pd.DataFrame:
     if histories.frame.empty:  # at reduced scale nothing is run
         return pd.DataFrame()
     window = Window("accuracy", 1, 10, {str(s): s for s in range(FIRST, SESSIONS)})
-    ours = metrics.measured(window, histories, "dynamic_init").rename(columns={"transition": "session"})
+    ours = metrics.measured(window, histories).rename(columns={"transition": "session"})
     ours = ours.astype({"session": int, "num_clients": str})
     ours["dataset"] = ours["dataset"].replace({SCALES[histories.scale].data["mnist"].name: "mnist"})
     found = [part for name in ("table8", "table9", "table11") for part in _compared(name, ours)]

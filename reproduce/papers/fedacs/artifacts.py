@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.artifact import Artifact, Code, Curves, Filled, Last, Printed, no_panels
+from reproduce.declare.artifact import Artifact, Curves, Filled, Function, Last, Later, Printed, no_panels
 from reproduce.papers.fedacs import choices, readings, runs, settings
+
+if TYPE_CHECKING:
+    from reproduce.papers.fedacs import measures, pictures, theory
+else:
+    measures, pictures = Later(f"{__package__}.measures"), Later(f"{__package__}.pictures")
+    theory = Later(f"{__package__}.theory")
 
 ROUNDS, TIME = "rounds_to_target", "computation_time_to_target_s"
 FINAL = Last("accuracy", "tail", name="final_accuracy")
@@ -78,14 +84,16 @@ PLANE = (
 OWN = "The three clients are ours."
 
 
-def figure(name: str, title: str, panels: Any, cells: Any, draw: Any, stamp: str | Code, **options: Any) -> Artifact:
+def figure(
+    name: str, title: str, panels: Any, cells: Any, draw: Any, stamp: str | Function, **options: Any
+) -> Artifact:
     return Artifact("fedacs", name, title, panels, cells, draw, stamp=stamp, **options)
 
 
 def schematic(name: str, title: str, system: str, note: str, *paths: tuple[str, str], **look: Any) -> Artifact:
     """Paths (algorithm, label) of three clients' server model in the plane."""
-    cells = Code("measures:tail_averages", {"algorithms": tuple(algorithm for algorithm, *_ in paths)})
-    draw = Code("pictures:schematic", {"paths": paths, **look})
+    cells = partial(measures.tail_averages, algorithms=tuple(algorithm for algorithm, *_ in paths))
+    draw = partial(pictures.schematic, paths=paths, **look)
     return figure(name, title, partial(runs.plane, system=system), (cells,), draw, PLANE, notes=(note, OWN))
 
 
@@ -97,7 +105,7 @@ def accuracy_curves(name: str, title: str, panels: Any, number: int) -> Artifact
         printed=(Printed(f"Table {number}", f"table{number}", ROUNDS, y="target_accuracy_pct"),),
         sheet={"height": 2.5, "least": 2.2},
     )  # fmt: skip
-    cells = (FINAL, Code("measures:halves"), Code("measures:rounds_to_target"))
+    cells = (FINAL, measures.halves, measures.rounds_to_target)
     drop = ("tail", "seconds_per_sample", "target_accuracy_pct")
     return figure(
         name, title, panels, cells, picture, "Trailing means over 10 rounds.", drop=drop, names=ALPHAS,
@@ -113,20 +121,20 @@ def to_target(number: int, title: str, panels: Any, column: str, *notes: str) ->
     """Rounds and computation to a target accuracy; `column`: what the columns of the table are."""
     return Artifact(
         "fedacs", f"table{number}", f"Rounds and computation time to a target accuracy{title}", panels,
-        (Code("measures:to_target"),), columns=(column, "metric"),
+        (measures.to_target,), columns=(column, "metric"),
         metrics=(ROUNDS, f"{ROUNDS}_ratio_printed", TIME, f"{TIME}_ratio_printed"),
         labels=("target_accuracy_pct",), drop=("tail", "seconds_per_sample"), decimals={ROUNDS: 0, TIME: 1},
         names=NAMES, notes=(*notes, *NOTES),
     )  # fmt: skip
 
 
-SYSTEM = {"system": settings.FIG7_SYSTEMS["static"]}
+SYSTEM = settings.FIG7_SYSTEMS["static"]
 DYNAMIC, STATIC = (partial(runs.comparison, system=system) for system in ("dynamic", "static"))
 ARTIFACTS = (
     figure(
         "fig1", "Clients with unequal computation and links", no_panels,
-        (Code("measures:extremes", {**SYSTEM, "clients": 20}),),
-        Code("pictures:clients", {"systems": settings.FIG7_SYSTEMS, "clients": 20}),
+        (partial(measures.extremes, system=SYSTEM, clients=20),),
+        partial(pictures.clients, systems=settings.FIG7_SYSTEMS, clients=20),
         "In the dynamic system, ranges are over 1,000 rounds, and dots are the first round of seed 0.",
         notes=(
             "The paper's figure is a drawing; this one shows the systems of appendix I.3.1.",
@@ -147,13 +155,13 @@ ARTIFACTS = (
     ),
     figure(
         "fig4", "FedAvg with different local solvers, and FedACS, on quadratics", runs.fig4,
-        (PLATEAU, Code("measures:mean_to_limit")),
+        (PLATEAU, measures.mean_to_limit),
         Curves(
             ("panel",), "{panel}", metric="distance", order=tuple(FIG4_SERIES), every=10, spread="bars",
             ylabel="distance to the\noptimum $\\|X_r - X^*\\|$",
-            also=Code("pictures:log_distance", {"low": 0.02, "high": 0.6}), sheet={"sharey": True},
+            also=partial(pictures.log_distance, low=0.02, high=0.6), sheet={"sharey": True},
         ),
-        Code("pictures:settings_of_fig4"), columns=("panel",), names=FIG4_SERIES | FIG4_AXES,
+        pictures.settings_of_fig4, columns=("panel",), names=FIG4_SERIES | FIG4_AXES,
     ),
     schematic(
         "fig5", "FedACS cancels both biases", "toy2d", "Uplinks and local steps are both unequal.",
@@ -162,9 +170,9 @@ ARTIFACTS = (
     accuracy_curves("fig6", "Test accuracy of the benchmarks in the dynamic system", DYNAMIC, 1),
     figure(
         "fig7", "Convergence points of the benchmarks on quadratics", runs.fig7,
-        (Code("measures:convergence_points"),),
+        (measures.convergence_points,),
         Filled(
-            ("system",), "{system}", each=(2, 1), fill=Code("pictures:convergence", {"order": runs.ALGORITHMS}),
+            ("system",), "{system}", each=(2, 1), fill=partial(pictures.convergence, order=runs.ALGORITHMS),
             sheet={"sharey": True, "sharex": True, "height": 2.1, "least": 2.7},
         ),
         "Dashed lines: closed-form limit of each algorithm. The paper's figure is at the common learning rate; that at "
@@ -178,8 +186,8 @@ ARTIFACTS = (
     ),
     figure(
         "fig8", "Convergence points of the benchmarks in the plane", partial(runs.plane, system="toy2d"),
-        (Code("measures:tail_averages", {"closed": True}),),
-        Code("pictures:points_in_the_plane", {"algorithms": runs.ALGORITHMS}),
+        (partial(measures.tail_averages, closed=True),),
+        partial(pictures.points_in_the_plane, algorithms=runs.ALGORITHMS),
         "The first panel has clients, start and optimum; its frame is the second panel. Circles are closed-form "
         "limits as the learning rate goes to zero; small marks are simulated runs, one per seed.",
         columns=("system",),
@@ -202,7 +210,7 @@ ARTIFACTS = (
         "In the paper OS needs fewer rounds than FedACS on CIFAR-10 (80 against 100).", SCATTER,
     ),
     Artifact(
-        "fedacs", "table2", "Assumptions on the dissimilarity of clients", no_panels, (Code("measures:assumptions"),),
+        "fedacs", "table2", "Assumptions on the dissimilarity of clients", no_panels, (measures.assumptions,),
         rows=("assumption_no",), metrics=("condition_text", "reference_numbers"), names=TABLE2,
         notes=(
             "This is text of the paper, not a result. Assumption 7 has no reference in the paper. Reference numbers "
@@ -211,7 +219,7 @@ ARTIFACTS = (
     ),
     Artifact(
         "fedacs", "table3", "Networks and hyper-parameters", no_panels,
-        (Code("measures:configuration", {"settings": settings.SETTINGS["paper"]}),),
+        (partial(measures.configuration, settings=settings.SETTINGS["paper"]),),
         rows=("metric",), columns=("dataset",), metrics=TABLE3,
         decimals={"learning_rate_eta1": 2, "dropout_probability": 1}, names=TABLE3_NAMES,
         notes=(
@@ -240,8 +248,8 @@ ARTIFACTS = (
     ),
     figure(
         "sensitivity", "Effect of unstated choices on the results", choices.panels,
-        (Code("measures:choices"),),
-        Code("pictures:choices"), "Vertical: the default.",
+        (measures.choices,),
+        pictures.choices, "Vertical: the default.",
         drop=("tail",),
         notes=(
             "This is not a figure of the paper. The per-seed values also have the decaying learning rate of Fig. 4.",
@@ -252,13 +260,13 @@ ARTIFACTS = (
     ),
     Artifact(
         "fedacs", "readings", "Rounds of MNIST to the target with alternatives of unstated choices",
-        readings.readings, (Code("measures:readings"),), rows=("table", "reading", "algorithm"), metrics=(ROUNDS,),
+        readings.readings, (measures.readings,), rows=("table", "reading", "algorithm"), metrics=(ROUNDS,),
         labels=("target_accuracy_pct",), drop=("tail", "seconds_per_sample"), decimals={ROUNDS: 0}, names=NAMES,
         notes=("This is not a table of the paper. The system of Table 1 is dynamic, that of Table 4 static.",),
     ),
     figure(
-        "classes", "What FedACS gains and loses, class by class", choices.traded, (Code("measures:traded"),),
-        Code("pictures:traded"),
+        "classes", "What FedACS gains and loses, class by class", choices.traded, (measures.traded,),
+        pictures.traded,
         "FedACS minus FedAvg, paired by seed.",
         drop=("tail",),
         notes=(
@@ -269,7 +277,7 @@ ARTIFACTS = (
     ),
     figure(
         "theory", "One surrogate objective for all schemes of participation", no_panels,
-        (Code("theory:cells", SYSTEM),), Code("pictures:surrogates", SYSTEM),
+        (partial(theory.cells, system=SYSTEM),), partial(pictures.surrogates, system=SYSTEM),
         "The first panel has limit weights in the static system; the true ones are FedACS's. The second has the mean "
         "aggregate of 200,000 simulated rounds over its expectation with all clients, one dot per seed. This is not a "
         "figure of the paper.",

@@ -126,14 +126,14 @@ def calibrated_too(frame: pd.DataFrame, histories: Histories) -> pd.DataFrame:
 
 def convergence_points(histories: Histories) -> pd.DataFrame:
     """Fig. 7: plateau distances of every run and of the mean model, with and without calibration."""
-    found = pd.concat([metrics.measured(PLATEAU, histories, "fedacs"), mean_model(histories)], ignore_index=True)
+    found = pd.concat([metrics.measured(PLATEAU, histories), mean_model(histories)], ignore_index=True)
     return calibrated_too(found, histories)
 
 
 def choices(histories: Histories) -> pd.DataFrame:
     """Sensitivity: `final_accuracy` as in Fig. 6; for the quadratic `distance_plateau` as in Fig. 4."""
     parts = [
-        metrics.measured(PLATEAU if toy else FINAL, replace(histories, frame=rows), "fedacs")
+        metrics.measured(PLATEAU if toy else FINAL, replace(histories, frame=rows))
         for toy, rows in histories.frame.groupby(histories.frame["dataset"] == "quadratic")
     ]
     return pd.concat(parts, ignore_index=True)
@@ -166,7 +166,7 @@ def traded(histories: Histories) -> pd.DataFrame:
     rows = histories.frame[histories.frame["metric"] == "class_accuracy"]
     rows = rows[rows["slow_own"] != "half of every class"]
     slow = _first(rows) == (rows["slow_own"] == "the first classes")
-    final = metrics.measured(FINAL, histories, "fedacs")
+    final = metrics.measured(FINAL, histories)
     return pd.concat([final, _halves(rows, slow, [*label_columns(rows), "seed"])], ignore_index=True)
 
 
@@ -175,7 +175,7 @@ def targets(histories: Histories) -> dict[Any, float]:
     frame = histories.frame
     if "target_accuracy_pct" in frame:
         return {k: float(v) for k, v in frame.groupby(SETTING)["target_accuracy_pct"].first().items()}
-    final = metrics.measured(FINAL, histories, "fedacs")
+    final = metrics.measured(FINAL, histories)
     best = final[final["algorithm"] == "fedavg"].groupby(SETTING)["value"].max()
     return {k: round(0.9 * float(v), 1) for k, v in best.items()}
 
@@ -190,7 +190,7 @@ def to_target(histories: Histories) -> pd.DataFrame:
     known = [goals.get(s, float("nan")) for s in frame[SETTING].itertuples(index=False, name=None)]
     frame = frame.assign(target_accuracy_pct=known, end=histories.of("clock.rounds"))
     aim = Reach(target="target_accuracy_pct", horizon="end", name=ROUNDS)
-    rounds = metrics.measured(aim, replace(histories, frame=frame), "fedacs").drop(columns="end")
+    rounds = metrics.measured(aim, replace(histories, frame=frame)).drop(columns="end")
     work = frame.loc[frame["metric"] == "work", [*RUN, "target_accuracy_pct", "round", "value"]].sort_values("round")
     reached = work.merge(rounds[[*RUN, "value"]].rename(columns={"value": "end"}), on=RUN)
     reached = reached[reached["round"] <= reached["end"]].groupby(RUN, sort=False).last()
@@ -226,7 +226,7 @@ def readings(histories: Histories) -> pd.DataFrame:
     frame, parts = histories.frame, [pd.DataFrame(columns=["reading", *RUN, "metric", "value", "censored"])]
     for _, rows in frame.groupby(["system", "reading"], sort=False) if len(frame) else ():
         mine = replace(histories, frame=rows)
-        parts += [rounds_to_target(mine), metrics.measured(FINAL, mine, "fedacs")]
+        parts += [rounds_to_target(mine), metrics.measured(FINAL, mine)]
     cells = pd.concat(parts[len(parts) > 1 :], ignore_index=True)
     return cells.assign(table=cells["system"].map(TABLES), censored=cells["censored"].eq(True))
 

@@ -58,7 +58,7 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
         limits = {}
         for name, text in GROUPS.items():
             e: Any = histories.declared(system=system, algorithm=name)
-            color, limit = looks.LOOKS[name].color, np.linalg.norm(theory.limit(e, calibrated) - e.problem.optimum())
+            color, limit = looks.known()[name].color, np.linalg.norm(theory.limit(e, calibrated) - e.problem.optimum())
             figures.reference(ax, float(limit), dashes="dashed", color=color)
             limits[text.replace(", ", ",\n")] = float(limit), color
         figures.named(ax, limits)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.artifact import Artifact, Code, Filled, Last, Reach, no_panels
+from reproduce.declare.artifact import Artifact, Filled, Last, Later, Reach, no_panels
 from reproduce.papers.fedagrac import readings, runs, settings
 from reproduce.problem import Classification
+
+if TYPE_CHECKING:
+    from reproduce.papers.fedagrac import measures, pictures
+else:
+    measures, pictures = Later(f"{__package__}.measures"), Later(f"{__package__}.pictures")
 
 LAST10 = Last("accuracy", 10, name="last10")
 STEPS = {"0": "equal", "1": "unequal"}
@@ -33,7 +39,7 @@ def architecture(number: int, title: str, problem: Classification, **options: An
     parameters = f"{problem.model.parameters:,} trainable parameters."
     return Artifact(
         "fedagrac", f"table{number}", title, no_panels,
-        (Code("measures:architecture", {"problem": problem, **options}),),
+        (partial(measures.architecture, problem=problem, **options),),
         rows=("layer_index", *columns), labels=columns, decimals=0,
         names={"layer_index": "#", "hyperparameters": "Hyper-parameters"},
         notes=(f"{parameters} Generated from the model definition that the experiments train.",),
@@ -44,11 +50,11 @@ ARTIFACTS = (
     Artifact(
         "fedagrac", "fig1",
         "Paths in the parameter plane of a linear regression, two clients with 2 and 40 local steps", runs.fig1,
-        (Code("measures:paths"),),
+        (measures.paths,),
         Filled(
             ("algorithm",), "{algorithm}",
             only={"algorithm": ("fedavg", "fednova", "fedprox", "fedlin", "scaffold", "fedagrac")}, across=3,
-            ylabel="parameter b", sheet={"sharex": True, "sharey": True, "height": 2.1}, fill=Code("pictures:path"),
+            ylabel="parameter b", sheet={"sharex": True, "sharey": True, "height": 2.1}, fill=pictures.path,
         ),
         stamp="Server models of 15 rounds, local paths of the first 3.",
         notes=(
@@ -61,7 +67,7 @@ ARTIFACTS = (
         (Last("accuracy", name="accuracy_at_last_round"), LAST10),
         Filled(
             ("step_async",), "({letter}) {step_async} numbers of local steps", sheet={"height": 2.2, "sharey": True},
-            fill=Code("pictures:over_lambda"),
+            fill=pictures.over_lambda,
         ),
         names=STEPS,
         stamp="'increase': λ 0.1 in the first quarter of the rounds, 1 in the last, 0.5 between.",
@@ -73,7 +79,7 @@ ARTIFACTS = (
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps",
             only={"model": ("lr", "cnn2")}, across=2, ylabel="accuracy (%)", sheet={"height": 1.8},
-            fill=Code("pictures:schemes", {"smooth": SMOOTH}),
+            fill=partial(pictures.schemes, smooth=SMOOTH),
         ),
         names=STEPS,
         stamp=f"Trailing means of {SMOOTH} rounds. With equal steps two schemes coincide with the others.",
@@ -89,7 +95,7 @@ ARTIFACTS = (
         "fedagrac", "fig4", "Accuracy of FedaGrac over learning rate and calibration rate", runs.fig4, (LAST10,),
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps", across=2,
-            sheet={"height": 1.9, "least": 2.7}, fill=Code("pictures:rates"), alike=("model",),
+            sheet={"height": 1.9, "least": 2.7}, fill=pictures.rates, alike=("model",),
         ),
         names=STEPS,
         stamp="Mean accuracy of the last ten rounds and over seeds; one scale of colours per model.",
@@ -100,11 +106,11 @@ ARTIFACTS = (
     ),
     Artifact(
         "fedagrac", "fig5", "Test accuracy over training time, step counts from a Gaussian with large variance",
-        runs.fig5, (Code("measures:comparison"),),
+        runs.fig5, (measures.comparison,),
         Filled(
             ("model", "dataset", "partition", "k_mean"),
             "({letter}) {model}, {dataset}, {partition}, mean K {k_mean}", only={"point": (None,)}, across=2,
-            ylabel="accuracy (%)", sheet={"height": 1.75}, each=(1, 2), fill=Code("pictures:over_time"),
+            ylabel="accuracy (%)", sheet={"height": 1.75}, each=(1, 2), fill=pictures.over_time,
         ),
         stamp="Time is simulated; one rate for all, where the paper tunes each.",
         notes=(
@@ -130,7 +136,7 @@ ARTIFACTS = (
     Artifact(
         "fedagrac", "table2", "Usable share of one fast device beside nine slow ones",
         runs.table2,
-        (Code("measures:utilisation"),),
+        (measures.utilisation,),
         rows=("slow_device", "algorithm"),
         decimals={"utilization_percent": 0, "rounds_to_60": 1, "accuracy_after_100_rounds": 2},
         names={
@@ -160,7 +166,7 @@ ARTIFACTS = (
     ),
     Artifact(
         "fedagrac", "table6", "Rounds to the target accuracy, five distributions of the numbers of local steps",
-        runs.table6, (Code("measures:rounds"),),
+        runs.table6, (measures.rounds,),
         rows=("model", "partition", "k_variance", "k_mode"), columns=("algorithm",), metrics=("rounds_to_target",),
         labels=("target_accuracy", "max_rounds"), decimals=1,
         notes=(
@@ -176,7 +182,7 @@ ARTIFACTS = (
     ),
     Artifact(
         "fedagrac", "readings", "Tables 1 and 2 with alternatives of unstated choices", readings.readings,
-        (Code("measures:readings"),),
+        (measures.readings,),
         rows=("table", "reading", "model", "step_async", "non_iid", "slow_device", "algorithm"),
         metrics=("rounds_to_target", "utilization_percent", "rounds_to_60", "accuracy_after_100_rounds"),
         labels=("target_accuracy",), decimals=1,
@@ -192,7 +198,7 @@ ARTIFACTS = (
         Filled(
             ("local_steps",), "{local_steps}", only={"local_steps": tuple(QUESTIONS)},
             sheet={"height": 2.3, "least": 2.7},
-            fill=Code("pictures:readings", {"names": READINGS, "levels": ("fedavg", "fednova")}),
+            fill=partial(pictures.readings, names=READINGS, levels=("fedavg", "fednova")),
         ),
         names=QUESTIONS,
         stamp="Not a figure of the paper.",

@@ -64,9 +64,9 @@ def utilisation(histories: Histories) -> pd.DataFrame:
     bound of the rounds.
     """
     by = ["dataset", "model", "slow_device", "fast_device", "algorithm", "seed"]
-    reached = metrics.measured(Reach(horizon="max_rounds"), histories, "fedagrac")
+    reached = metrics.measured(Reach(horizon="max_rounds"), histories)
     accepted = ~reached["censored"] & ~metrics.diverged(reached, histories.frame)
-    ends = metrics.measured(Last("accuracy"), histories, "fedagrac")["value"]
+    ends = metrics.measured(Last("accuracy"), histories)["value"]
     rows = []
     for key, tries in reached.assign(accepted=accepted, accuracy=ends).groupby(by, sort=False):
         missed = not tries["accepted"].any()
@@ -106,12 +106,12 @@ def _raced(histories: Histories) -> pd.DataFrame:
     frame = histories.frame
     even = frame[(frame["model"] == "cnn2") & (frame["step_async"] == 0) & (frame["non_iid"] == 1)]
     early = [metrics.first_reaching(even, "accuracy", p, name=f"rounds_to_{p}_percent") for p in (60, 72)]
-    return pd.concat([metrics.measured(Reach(horizon="clock.rounds"), histories, "fedagrac"), *early])
+    return pd.concat([metrics.measured(Reach(horizon="clock.rounds"), histories), *early])
 
 
 def rounds(histories: Histories) -> pd.DataFrame:
     """Table 6: rounds to the target with the fixed hyper-parameters, and with the best of the grid where trained."""
-    cells = metrics.measured(Reach(horizon="max_rounds"), histories, "fedagrac")
+    cells = metrics.measured(Reach(horizon="max_rounds"), histories)
     if "point" not in cells:
         return cells
     # A target that is reached before a run diverges is a number, but no reason to choose its point.

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.artifact import Artifact, Code, Filled, Printed, no_panels
+from reproduce.declare.artifact import Artifact, Filled, Function, Later, Printed, no_panels
 from reproduce.papers.fiarse import runs
+
+if TYPE_CHECKING:
+    from reproduce.papers.fiarse import measures, pictures
+else:
+    measures, pictures = Later(f"{__package__}.measures"), Later(f"{__package__}.pictures")
 
 SHOWN = (*runs.COMPARED, "pruning_greedy")
 COUNTED = (
@@ -39,22 +44,21 @@ SETS = (
 ACCURACY, GLOBAL = "test_accuracy_percent", {"eval_scope": "global"}
 AVERAGE = {**GLOBAL, "model_size": "avg"}
 HISTOGRAM = Filled(
-    ("algorithm",), "{algorithm}", only={"algorithm": runs.COMPARED}, fill=Code("pictures:histogram"),
+    ("algorithm",), "{algorithm}", only={"algorithm": runs.COMPARED}, fill=pictures.histogram,
     sheet={"sharex": True, "sharey": True, "height": 1.9},
 )  # fmt: skip
-EXPLORATION = Filled(("dataset",), "", fill=Code("pictures:exploration"), each=(1, 2), sheet={"height": 2.1})
+EXPLORATION = Filled(("dataset",), "", fill=pictures.exploration, each=(1, 2), sheet={"height": 2.1})
 TRAILING = "Replaced: means of ten rounds."
 
 
 def figure(
-    number: int, title: str, cells: Code, draw: Any, stamp: str, notes: tuple[str, ...], *columns: str
+    number: int, title: str, cells: Function, draw: Any, stamp: str, notes: tuple[str, ...], *columns: str, **more: Any
 ) -> Artifact:
-    labels = ("target_accuracy",) if cells.where == "measures:curves" else ()
     columns = columns or ("metric",)
     name = f"fig{number}"
     read = partial(runs.panels, name)
     return Artifact(
-        "fiarse", name, title, read, (cells,), draw, columns=columns, labels=labels, stamp=stamp, notes=notes
+        "fiarse", name, title, read, (cells,), draw, columns=columns, stamp=stamp, notes=notes, **more
     )  # fmt: skip
 
 
@@ -62,13 +66,13 @@ def per_size(algorithms: tuple[str, ...], sizes: int, table: int) -> Filled:
     """Curves of every size, a line of axes per data set; the printed accuracies are those of a table."""
     printed = Printed(f"Table {table}", f"table{table}", ACCURACY, x="last", only=GLOBAL)
     options: dict[str, Any] = {"sharex": True, "sharey": "row", "height": 1.75}
-    fill = Code("pictures:curves", {"algorithms": algorithms})
+    fill = partial(pictures.curves, algorithms=algorithms)
     return Filled(("dataset",), "", across=1, printed=(printed,), sheet=options, fill=fill, each=(1, sizes))
 
 
 def accuracies(number: int, title: str, *notes: str, algorithms: tuple[str, ...] = ()) -> Artifact:
     """A table of local and global accuracies per size."""
-    cells = Code("measures:accuracy", {"algorithms": algorithms} if algorithms else {})
+    cells = partial(measures.accuracy, algorithms=algorithms) if algorithms else measures.accuracy
     name = f"table{number}"
     return Artifact(
         "fiarse", name, title, partial(runs.panels, name), (cells,), rows=("dataset", "algorithm"),
@@ -79,27 +83,28 @@ def accuracies(number: int, title: str, *notes: str, algorithms: tuple[str, ...]
 SIZE = ("dataset", "model_size", "metric")
 FIGURES = (
     figure(
-        1, "Which weights a client holds in two rounds", Code("measures:patterns"),
-        Code("pictures:patterns"),
+        1, "Which weights a client holds in two rounds", measures.patterns,
+        pictures.patterns,
         "Solid lines are weights of the client of size 1/4, as wide as the weight is large. Dashed lines are the "
         "others.",
         ("The network has 4, 4, 4 and 2 units.", COUNTED),
     ),
     figure(
-        2, "Accuracies of the clients on their own test sets", Code("measures:clients"), HISTOGRAM,
+        2, "Accuracies of the clients on their own test sets", measures.clients, HISTOGRAM,
         HISTOGRAM_OF, HISTOGRAMS,
     ),
     figure(
         3, "Global test accuracy of the submodels over the rounds",
-        Code("measures:curves", {"algorithms": SHOWN}), per_size(SHOWN, 4, 6), "", LINES, *SIZE,
+        partial(measures.curves, algorithms=SHOWN), per_size(SHOWN, 4, 6), "", LINES, *SIZE,
+        labels=("target_accuracy",),
     ),
     figure(
         4, "Submodels of trained and of unseen sizes",
-        Code("measures:accuracy", {"scopes": ("global",), "algorithms": SHOWN, "trained": False, "average": False}),
+        partial(measures.accuracy, scopes=("global",), algorithms=SHOWN, trained=False, average=False),
         Filled(
             ("dataset",), "{dataset}",
             printed=(Printed("Table 1, mean of the trained sizes", "table1", ACCURACY, x=(1 / 64, 1.0), only=AVERAGE),),
-            sheet={"width": 4.9, "height": 2.7}, fill=Code("pictures:sweep", {"algorithms": SHOWN}),
+            sheet={"width": 4.9, "height": 2.7}, fill=partial(pictures.sweep, algorithms=SHOWN),
         ),
         "Markers show the four sizes that were trained.",
         (
@@ -110,21 +115,21 @@ FIGURES = (
         "model_size",
     ),
     figure(
-        5, "Accuracies of the clients on their own test sets, five sizes", Code("measures:clients"),
+        5, "Accuracies of the clients on their own test sets, five sizes", measures.clients,
         HISTOGRAM, HISTOGRAM_OF, HISTOGRAMS,
     ),
     figure(
         6, "Global test accuracy of the submodels over the rounds, five sizes",
-        Code("measures:accuracy", {"scopes": ("global",), "algorithms": runs.COMPARED, "average": False}),
+        partial(measures.accuracy, scopes=("global",), algorithms=runs.COMPARED, average=False),
         per_size(runs.COMPARED, 5, 7), "", LINES, *SIZE,
     ),
     figure(
-        7, "Exploration of the submodels of FIARSE, four sizes", Code("measures:exploration"),
+        7, "Exploration of the submodels of FIARSE, four sizes", measures.exploration,
         EXPLORATION, TRAILING, SETS, "model_size", "metric",
     ),
     figure(
         8, "Exploration of the submodels of FIARSE if no client has the whole model",
-        Code("measures:untrained"), EXPLORATION, TRAILING, SETS,
+        measures.untrained, EXPLORATION, TRAILING, SETS,
     ),
 )  # fmt: skip
 
@@ -145,7 +150,7 @@ TABLES = (
     ),
     Artifact(
         "fiarse", "table2", "Clients by slice of the weights", partial(runs.panels, "table2"),
-        (Code("measures:slices"),), rows=("model_size",), columns=("metric",),
+        (measures.slices,), rows=("model_size",), columns=("metric",),
         metrics=("slice_coordinates", "slice_clients", "slice_participants", "mask_nesting_violations"), decimals=0,
         notes=(
             "The paper has a scheme without numbers. Here a slice is the part of the submodel of a size that the next "
@@ -156,7 +161,7 @@ TABLES = (
         ),
     ),
     Artifact(
-        "fiarse", "table3", "Hyper-parameters", no_panels, (Code("measures:configuration"),),
+        "fiarse", "table3", "Hyper-parameters", no_panels, (measures.configuration,),
         rows=("metric",), columns=("dataset", "option"), decimals=0,
         names={
             "log10_learning_rate_grid": "log10 of the learning rate grid", "sgd_momentum_grid": "SGD momentum grid",

@@ -73,7 +73,7 @@ def curves(histories: Histories, algorithms: Sequence[str]) -> pd.DataFrame:
     """Final global accuracy per size, and the first evaluated round that reaches the target."""
     final = accuracy(histories, ("global",), algorithms, average=False)
     rows = of(histories, algorithms).assign(target_accuracy=histories.frame["target_accuracy"])
-    reached = metrics.measured(Reach(horizon="clock.rounds", by_key=True), replace(histories, frame=rows), "fiarse")
+    reached = metrics.measured(Reach(horizon="clock.rounds", by_key=True), replace(histories, frame=rows))
     found = pd.concat([final, by_size(reached, "global")], ignore_index=True)
     return found.assign(target_accuracy=histories.frame["target_accuracy"].iloc[0])
 
