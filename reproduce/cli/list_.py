@@ -21,6 +21,7 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.declare.paper import has_numbers
     from reproduce.runs import plan
     from reproduce.runs.catalogue import catalogue
+    from reproduce.settings import in_place
 
     scale = plan.check_scale(args.scale)
     known, found = catalogue(scale), []
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
         "id",
         "panels",
         "runs",
-        *["made"] * Path("results").is_dir(),
+        *["made"] * in_place(),
         "title",
     ]  # elsewhere nobody knows what is made
     header = ["ARTIFACT", *(key.upper() for key in keys[1:])]
