@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from verdict_cells import cells, four_settings, outcome, runs, verdict
 
 from reproduce.verdicts.judging import INF, Region, Unit, level_at
+from reproduce.verdicts.observations import matches
 
 
 @pytest.mark.parametrize(
@@ -147,3 +150,12 @@ def test_missing_combinations_are_named(tmp_path: Path) -> None:
 def test_two_numbers_for_one_seed_are_refused(tmp_path: Path) -> None:
     assert "two numbers" in outcome(cells(tmp_path, "a,0,acc,1", "a,0,acc,2"), is_="> 0").reason
     assert verdict(cells(tmp_path, "a,0,acc,1", "a,0,acc,1", "a,1,acc,1.1"), is_="> 0") == "supported"
+
+
+@pytest.mark.parametrize(("condition", "kept"), [
+    (2, [1]), ([1, "none"], [0, 3]), ({"min": 2}, [1, 2]), ({"max": 2}, [0, 1]), ({"min": 2, "max": 2}, [1]),
+    ({"not": [2, 3]}, [0, 3]), ({"min": 1, "not": 2}, [0, 2]),
+])  # fmt: skip
+def test_which_rows_a_condition_keeps(condition: Any, kept: list[int]) -> None:
+    column = pd.Series(["1", "2", "3", "none"])
+    assert np.flatnonzero(matches(column, condition)).tolist() == kept
