@@ -4,7 +4,9 @@ import itertools
 import platform
 import re
 import resource
+import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -188,3 +190,14 @@ def test_the_memory_is_that_of_the_machine_or_what_a_container_may_take(
         assert host.memory() == said
     file.unlink()
     assert host.memory() == whole
+
+
+def test_a_signal_is_a_wish_in_the_main_thread_and_nothing_is_asked_in_another() -> None:
+    def asked() -> bool:
+        with host.Stopping() as stopping:
+            return signal.getsignal(signal.SIGTERM) == stopping._asked
+
+    before = signal.getsignal(signal.SIGTERM)
+    with ThreadPoolExecutor(1) as other:
+        assert (asked(), other.submit(asked).result()) == (True, False)
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -314,6 +314,11 @@ def test_balanced_dirichlet_takes_the_samples_of_a_class_in_order() -> None:
         assert np.array_equal(mine, np.flatnonzero(labels == c)[: len(mine)])
 
 
+def test_a_class_that_the_test_split_lacks_is_drawn_by_nobody() -> None:
+    labels = np.repeat([0, 1, 2], 100)
+    assert sizes(BalancedDirichlet(0.3).split_test(labels, labels[100:], 10, 0)) == [20] * 10
+
+
 def test_iid_is_a_cut_permutation_of_the_documented_stream() -> None:
     order = np.random.default_rng([7, 1]).permutation(60)
     assert np.array_equal(np.concatenate(IID().split(np.zeros(60, int), 6, 7)), order)
