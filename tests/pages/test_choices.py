@@ -1,5 +1,6 @@
 """What the papers leave open: registers are read strictly, answer every question, and quote cells that are there."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import yaml
 
 from reproduce.declare.paper import papers
 from reproduce.errors import UserError
+from reproduce.pages import choices
 from reproduce.pages.choices import QUESTIONS, Register, register, section
 from reproduce.pages.quotes import cells, lead, played, reread
 
@@ -36,11 +38,12 @@ def registers() -> dict[str, Register]:
 
 def written(folder: Path, choice: dict[str, Any], **more: Any) -> Register:
     """The register of a paper whose file has one choice."""
-    file = folder / "fedacs/open_choices.yaml"
-    file.parent.mkdir(parents=True)
+    folder.mkdir(exist_ok=True)
     raw = {"code": "None.", "answers": dict.fromkeys(QUESTIONS, "Yes."), "choices": [choice], **more}
-    file.write_text(yaml.safe_dump(raw))
-    return register("fedacs", folder)
+    (folder / "open_choices.yaml").write_text(yaml.safe_dump(raw))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choices, "papers", lambda: {"fedacs": replace(papers()["fedacs"], folder=folder)})
+        return register("fedacs")
 
 
 def test_every_paper_answers_every_question_in_a_sentence_and_has_measured_effects(
@@ -90,7 +93,7 @@ def test_a_choice_without_an_effect_is_only_named(tmp_path: Path) -> None:
     for i, other in enumerate((EFFECT, same, "No number changes.")):
         made = written(tmp_path / str(i), {**CHOICE, "options": {"one": "as run", "other": other}})
         assert (made.choices[0].matters, made.choices[0].effects()) == (False, [])
-        assert "Without a measured effect: a thing." in section(made)
+        assert "no measured effect: a thing." in section(made)
 
 
 NO_ROWS = "option 'other', effect 'FedACS minus FedAvg': results/reduced/cells/fedacs_sensitivity.csv has no"
@@ -116,6 +119,6 @@ def test_a_choice_or_an_effect_that_is_not_as_it_should_be_is_a_line_that_names_
         change = {"options": {"one": "as run", "other": {**EFFECT, **change}}}
     with pytest.raises(UserError) as error:
         written(tmp_path, {**CHOICE, **change})
-    assert str(error.value).startswith("reproduce/papers/fedacs/open_choices.yaml, choice")
+    assert str(error.value).startswith(f"{tmp_path}/open_choices.yaml, choice")
     assert said in str(error.value)
     assert "\n" not in str(error.value)
