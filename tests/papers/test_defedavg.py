@@ -295,6 +295,13 @@ def test_rates_are_chosen_by_data_that_nobody_trains_on_and_seeds_that_nobody_re
     assert [j.requires for j in jobs] == [("fashion_mnist",)] * 2
 
 
+def test_a_larger_network_is_longer_on_its_way() -> None:
+    assert {way: longer(2.2) for way, longer in choices.COUNTED.items()} == {
+        "system.pace.upload": pytest.approx(2.33),
+        "system.pace.download": pytest.approx(2.33),
+    }
+
+
 def test_the_test_set_chooses_no_rate(smoke: dict[str, Path]) -> None:
     """Where it says the opposite, the same point is chosen."""
     whole = histories("sensitivity", smoke)
