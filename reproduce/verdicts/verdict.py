@@ -156,7 +156,8 @@ def beside_reading(declared: Outcome, read: Outcome) -> Outcome:
         return declared
     both = {"as declared": declared, "fitted to published numbers": read}
     if (declared.verdict == REFUTED) == (read.verdict == REFUTED):
-        return replace(declared, reason=f"fitted to published numbers: {read.verdict}; {declared.reason}")
+        said = f"fitted to published numbers: {read.verdict}, {read.reason}; as declared: {declared.reason}"
+        return replace(declared, reason=said)
     said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in both.items())
     under = tuple((name, o.measured) for name, o in both.items() if o.measured)
     reason = f"unstated choice: the source of the published numbers. {said}"
