@@ -25,6 +25,7 @@ def to_html(text: str, name: str = "Table") -> str:
     HTML in the text is text, but for <br>, the tint of a cell and the tables of `report.formats`."""
     parts = TABLE.split(text)
     parts[::2] = map(PARSER.render, parts[::2])
+    parts[1::2] = (re.sub(r"(?<=>)(?=<t[dh]|</tr>)", "\n", table) for table in parts[1::2])  # as the parser writes them
     made = re.sub(r"(</?h)(\d)", lambda h: f"{h[1]}{int(h[2]) + 1}", "".join(parts)).replace(' align="right"', RIGHT)
     made = made.replace("&lt;br&gt;", "<br>").replace(' style="text-align:left"', "")
     made = re.sub(r"(?:&lt;|<)!--tint (\d)--(?:&gt;|>)", r'<i class="tint\1"></i>', made)

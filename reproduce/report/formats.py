@@ -56,20 +56,21 @@ def _escaped(text: str) -> str:
 
 
 def _html(table: Table, body: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines of a table in HTML, as the pages make them of Markdown."""
+    """The lines of a table in HTML, a row each."""
     stubs, last = table.stubs, table.heads[-1]
     yield from ("<table>", "<thead>")
     for level in table.heads:
         names = (_escaped(name) if level == last else "" for name in stubs)
-        yield from ("<tr>", *(f"<th>{name}</th>" for name in names))
-        for text, count in level:
-            span = f' colspan="{count}"' * (count > 1)
-            yield f"<th{span}>{_escaped(text)}</th>"
-        yield "</tr>"
+        columns = [f"<th>{name}</th>" for name in names]
+        columns += [
+            f'<th colspan="{n}">{_escaped(text)}</th>' if n > 1 else f"<th>{_escaped(text)}</th>" for text, n in level
+        ]
+        yield "<tr>" + "".join(columns) + "</tr>"
     yield from ("</thead>", "<tbody>")
     for cells in body:
-        sides = ["", ' align="right"']
-        yield from ("<tr>", *(f"<td{sides[j >= len(stubs)]}>{cell}</td>" for j, cell in enumerate(cells)), "</tr>")
+        names = (f"<td>{cell}</td>" for cell in cells[: len(stubs)])
+        numbers = (f'<td align="right">{cell}</td>' for cell in cells[len(stubs) :])
+        yield "".join(("<tr>", *names, *numbers, "</tr>"))
     yield from ("</tbody>", "</table>")
 
 
