@@ -47,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--by-client", action="store_true", help="also the accuracy of the worst client, and its spread over clients")
     cli.scale(parser, "reduced")
     add("--seeds", default="0-4", metavar="SEEDS", help="reported seeds, such as 0-4 (default) or 0,2,7")
-    add("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
+    add("--all", action="store_true", help="all algorithms of the papers; those that do not fit are left out")
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
     add(
         "--tune",
@@ -72,13 +72,13 @@ def run(args: argparse.Namespace) -> None:
     configure({"REPRODUCE_REUSE": "1"} if args.reuse else {})
     from reproduce.play.benchmarks import ALIASES
     from reproduce.play.owndata import benchmarks as chosen
-    from reproduce.play.specs import NAMES, parse
+    from reproduce.play.specs import ALL, parse
     from reproduce.runs import plan
 
     scale = plan.check_scale(args.scale)
     specs = [parse(text) for text in args.algorithms]
     if args.all:
-        specs += [parse(name) for name in NAMES]
+        specs += map(parse, ALL)
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
     own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
     own |= {"drop": args.drop, "epochs": args.epochs, "by_client": args.by_client}

@@ -132,6 +132,8 @@ class Benchmark:
         clock, options = self._policed(clock, {**named.options, **dict(spec.options)}, spec.text)
         cls = Asynchronous if isinstance(clock, Events) and named.cls is FedAvg and named.policy else named.cls
         taken = {name: getattr(self.template.algorithm, name) for name in fields(FedAvg)}  # unless it is given
+        if fields(cls)["server_lr"].default != FedAvg.server_lr:  # an optimizer's step has another size
+            del taken["server_lr"]
         if cls.draws and not isinstance(taken["participation"], WeightedDraws):
             taken["participation"] = WeightedDraws(getattr(taken["participation"], "k", self._present))
         return self.template, cls(**{**taken, **_given(cls, options, spec.text)}), clock

@@ -66,6 +66,7 @@ UNUSED = {
     "models/network.py": "for users: modules of their own; in the digests of what is trained with them",
     "modules/check_translation.py": "likewise",
     "modules/structure.py": "likewise",
+    "algorithms/server_optimizers.py": "for `play`; in the digests of what is trained with them",
     "partitions/exported.py": "writes a partition; nothing is trained with it",
     "data/userdata.py": "a user's own data, for `play`; in the digests of what is trained on them",
     "data/userfiles.py": "reads them; likewise",

@@ -22,7 +22,7 @@ from reproduce.play import across, play, shown, summary
 from reproduce.play.across import Matrix, apart, gained
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import Match
-from reproduce.play.specs import NAMES, Spec, seeds
+from reproduce.play.specs import ALL, Spec, seeds
 from reproduce.runs import training
 
 ROOT = Path(__file__).parents[2]
@@ -169,7 +169,7 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
 
 def test_the_committed_matrix_is_that_of_the_committed_results() -> None:
     """`reproduce play --all --tune --finished -o play/reduced/across` makes it again."""
-    specs, benchmarks = [Spec(n) for n in NAMES], [find(a, "reduced") for a in ALIASES]
+    specs, benchmarks = [Spec(n) for n in ALL], [find(a, "reduced") for a in ALIASES]
     match = Match(specs, benchmarks, seeds("0-4"), tune=True, lenient=True, finished=True)
     match.train()
     frame = match.frame()

@@ -33,7 +33,7 @@ from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import FACTORS, Match, joined
 from reproduce.play.owndata import benchmarks
 from reproduce.play.scores import BY_CLIENT, number
-from reproduce.play.specs import NAMES, ORDER, Spec, parse
+from reproduce.play.specs import NAMES, Spec, parse
 from reproduce.runs import costs, plan, training
 
 # --- names and benchmarks ---------------------------------------------------------------------------------------------
@@ -48,7 +48,6 @@ def test_every_class_that_is_an_algorithm_by_itself_has_a_name() -> None:
     choices = {DistilledFedProx, DistilledScaffold, DistilledFedACG, DrawnTwice, FedACSDrawnTwice}
     choices |= {SteppedHeteroFL, FirstWindow, FedACSByLinks, FedAUByDraws}
     assert own - {Calibrated, Submodels, Narrower, *choices} == {n.cls for n in NAMES.values()}
-    assert set(ORDER) <= set(NAMES)
 
 
 @pytest.mark.parametrize("scale", ["smoke", "reduced"])
