@@ -44,7 +44,7 @@ class MissingData(UserError):
 
 @cache
 def say_once(line: str) -> None:
-    """On stderr, once a process: what people should know, and what stops nothing."""
+    """Prints a note on stderr, once a process: what people should know, and what stops nothing."""
     print(line, file=sys.stderr)
 
 

@@ -154,7 +154,7 @@ class Classification:
 
     @property
     def sample(self) -> Sample:
-        """One sample as the model sees it."""
+        """Shape and type of one sample as the model sees it."""
         if isinstance(self.tokenizer, BytePairs):
             return self.tokenizer.sample
         sample: Sample = self.source.sample

@@ -1,4 +1,4 @@
-"""Where things are: folders, device and threads of this run, from the environment.
+"""The settings of this run from the environment: folders, device and threads.
 
 The workflow takes them from `config/config.yaml`; a user of the bare engine sets them by hand.
 
@@ -89,7 +89,7 @@ def _word(name: str, *known: str) -> str:
 
 
 def _number(name: str, default: str, of: Callable[[str], Any], kind: Any, form: str) -> Any:
-    """What a variable stands for; UserError that says its form unless it is of this kind."""
+    """The value of a variable; a UserError states the form if it is not of this kind."""
     text = variable(name, default)
     try:
         value = of(text)
@@ -128,7 +128,7 @@ def limits() -> tuple[float, float]:
 
 
 def in_place() -> bool:
-    """Are the project or results here?"""
+    """Tells whether the working directory holds results or the project."""
     return Path("results").is_dir() or (Path("Snakefile").is_file() and Path("config/config.yaml").is_file())
 
 

@@ -1,4 +1,4 @@
-"""What a training leaves, sealed: results files and files of cells, written whole, read strictly.
+"""Results files and files of cells, sealed by checksums: written whole, read strictly.
 
 Rows of a results file: the labels of the experiment, seed, round, time, metric, key, value, status. The rows of a run
 lie together, in the order of the runs. The provenance, JSON in the file's metadata, is four tables:
@@ -42,7 +42,7 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """One run of a results file: an experiment as it was declared, with one seed, and where its numbers come from.
+    """A run of a results file: an experiment as it was declared, with one seed, and the origin of its numbers.
 
     training: what is said of the training that it was part of (commit, date, machine, ...). code: digest of the source
     that gave its numbers. rows: how many it has, from row `start` on. seconds: of the processor, that it took; samples:
@@ -66,7 +66,7 @@ class Stored:
 
     @property
     def name(self) -> tuple[Any, ...]:
-        """What tells it from the other runs of its file: its labels and its seed."""
+        """Labels and seed, which tell the run from the others of its file."""
         return *sorted(self.labels.items()), self.seed
 
     @property
@@ -117,7 +117,7 @@ def _runs(note: Mapping[str, Any]) -> tuple[Stored, ...]:
 
 
 def say(path: Path, why: object) -> None:
-    """On stderr, once a process: whoever asked goes on without the file."""
+    """Says once, on stderr, why a file is not used."""
     say_once(f"not used: {path}: {why}")
 
 
@@ -232,7 +232,7 @@ def write(path: Path, table: pa.Table, runs: Sequence[Stored]) -> None:
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """With the types that are read again where Arrow's own description is not stored."""
+    """The schema with the types that are read again where Arrow's own description is not stored."""
     import pyarrow as pa
 
     text = pa.types.is_large_string
@@ -307,17 +307,17 @@ def of_file(path: Path) -> str:
 
 
 def record(cells: Path) -> Path:
-    """Where the record of a file of cells lies: what it was made from, and its checksum as `cells`."""
+    """The path of the record of a file of cells, which says what it was made from, and its checksum as `cells`."""
     return cells.with_suffix(".json")
 
 
 def sealed(made: Mapping[str, Any], cells: Path) -> dict[str, Any]:
-    """What the record of a file of cells says: what it was made from, and its checksum."""
+    """The content of the record of a file of cells: what it was made from, and its checksum."""
     return {**made, "cells": of_file(cells)}
 
 
 def _broken(cells: Path) -> str:
-    """Why a file of cells is not to be believed, or ""."""
+    """The reason why a file of cells is not to be trusted, or ""."""
     try:
         said: Any = json.loads(files.read_text(record(cells)))
         sealed = of_file(cells)

@@ -1,5 +1,5 @@
-"""What the rules of the Snakefile ask: which jobs an artifact waits for, what is there and must be made again; and the
-workflow's configuration. What makes no sense ends Snakemake in one line, before any job."""
+"""The rules of the Snakefile as functions: the jobs that an artifact waits for, existing files that must be made again,
+and the configuration. A configuration that makes no sense ends Snakemake in one line, before any job."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ PAPER = {"figure": rf"(?!(?:{_TABLES})\.)[a-z_]+", "table": rf"(?=(?:{_TABLES})\
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """As on the command line: a UserError is a line, and the end with status 2; so is a place that takes no file."""
+    """Context that ends as the command line does: a UserError, or a place that takes no file, becomes one line and
+    status 2."""
     try:
         yield
     except (UserError, OSError) as error:
@@ -106,7 +107,7 @@ SHOWN = (".png", ".md")
 
 @dataclass(frozen=True)
 class Made:
-    """What a rule without wildcards makes: files, of what a function says, by commands for a shell."""
+    """A rule without wildcards: input files from a function, the files it makes, its log, and shell commands."""
 
     inputs: Callable[[Any], list[str]]
     files: list[Any]
@@ -166,8 +167,8 @@ class Asked:
 
     @one_line()
     def _whole(self, scale: str, paper: str, wildcards: Any) -> list[str]:
-        """What all artifacts of a paper wait for. Where single files are asked for: nothing that there is, and
-        Snakemake takes the rules of one job and of one artifact."""
+        """The files that all artifacts of a paper wait for. If single files are asked for, it names one that never
+        exists, so that Snakemake takes the rules of one job and of one artifact."""
         if any("/" in target for target in self.workflow.dag_settings.targets):
             return ["(a whole scale)"]
         found = []
@@ -177,7 +178,8 @@ class Asked:
         return found
 
     def _commands(self, scale: str, paper: str, wildcards: Any) -> str:
-        """Train what is due of a paper and draw what is not of today; what fails ends neither, and leaves a mark.
+        """Returns shell commands that train a paper's due jobs and render its outdated artifacts; a failure ends
+        neither, and leaves a mark.
 
         The rule succeeds all the same, because Snakemake would undo what was drawn; `end` finds the mark.
         """
@@ -190,7 +192,7 @@ class Asked:
         return f"rm -f {mark}; {train}{self.command} render --scale {scale} {shlex.join(names)} || touch {mark}"
 
     def begin(self) -> None:
-        """Before the first job: what is trained, and for how long?"""
+        """Runs before the first job: says what is trained, for how long, and in how many cluster submissions."""
         rules = {job.rule.name for job in self.workflow.dag.needrun_jobs()}
         self.together = [each for each in self.together if "_".join(each) in rules]
         if self.to_train:
@@ -201,7 +203,7 @@ class Asked:
 
     @one_line()
     def end(self) -> None:
-        """After the last job, below Snakemake's own last line: what was asked for and lies there now. UserError if a
+        """Runs after the last job, below Snakemake's own last line: lists the files that were asked for. UserError if a
         command of a paper failed although files of before are in its place."""
         if failed := [paper for scale, paper in self.together if Path(f"logs/{scale}/{paper}.failed").exists()]:
             raise UserError(f"not all was made of {', '.join(failed)}: see logs/{self.together[0][0]}/PAPER.log")
@@ -226,7 +228,7 @@ class Asked:
 
     @one_line()
     def results(self, wildcards: Any) -> list[str]:
-        """What the trainings leave that an artifact waits for."""
+        """The files that the trainings of an artifact leave, which its rendering waits for."""
         jobs = self._train(wildcards.scale, f"{wildcards.paper}/{wildcards.name}")
         return [due.train_marker(job)[-1] for job in jobs]
 
@@ -236,7 +238,8 @@ class Asked:
 
     @one_line()
     def before(self, wildcards: Any) -> list[str]:
-        """Where a training takes longer than a cluster lets a job run: the part before this one, or before the rest."""
+        """The file of the part of a training before this one, or before the rest, where a cluster's limit cuts it; else
+        none."""
         job = job_of(wildcards)
         first = int(getattr(wildcards, "part", costs.submissions(job))) - 1
         return [] if first < 1 or job.holds else [str(_enough(job).with_name(f"part{first}"))]
@@ -264,5 +267,5 @@ def job_of(wildcards: Any) -> Known:
 
 
 def _enough(job: Known) -> Path:
-    """What there is after a part of a training that has trained all that the job is today."""
+    """The file that a part of a training leaves when all that the job is today is trained."""
     return Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/{job.digest}")

@@ -113,7 +113,7 @@ class Proposed(Start):
 
 @dataclass(frozen=True)
 class RandomPilot(Proposed):
-    """As `Proposed`, with a model that never trained as pilot (Table 14).
+    """`Proposed` with a model that never trained as pilot (Table 14).
 
     model: another initial model of the "factory", that is with stored weights where the problem's model starts from
     some, or a "fully_random" one.

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def holdings(split: Split) -> pd.DataFrame:
-    """What every client holds, a row each.
+    """Returns a row for every client, with numbers on the samples that it holds.
 
     classes: how many; largest: the class of most of its samples, None without samples; share: of the samples that are
     of that class; entropy: of the classes of its samples, in bits; test: test samples of its own, None if the test set

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def trains(job: Known) -> bool:
-    """Is there something to train of a job, and can it be trained here?"""
+    """Tells whether a job has runs to train and can be trained here."""
     from reproduce.runs import plan
 
     return not job.holds and not plan.missing(job)
@@ -102,13 +102,14 @@ def _print_jobs(jobs: Sequence[Known], named: bool) -> None:
 
 
 def busy(seconds: Sequence[float]) -> str:
-    """The time on all cores, if none ever waits and no job is longer than that; with a comma before it."""
+    """The time if all cores are busy throughout, and at least that of the longest job. It begins with a comma; "" on
+    one core."""
     cores = os.cpu_count() or 1
     return f", {duration(max(sum(seconds) / cores, *seconds))} on all {cores}" if cores > 1 and seconds else ""
 
 
 def state(job: Known) -> str:
-    """What the results file is worth, in words; without one: what the job needs, or "ready"."""
+    """The state of the results file, in words. Without a file, what the job needs, or "ready"."""
     from reproduce.runs import costs, plan
 
     able = plan.missing(job) or costs.expensive(job) or "ready"

@@ -110,8 +110,8 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
 
 
 def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:
-    """Check, say the cost, train, show; nothing of it is begun if the result could not be written. said: of the user's
-    own data."""
+    """Checks a match, says its cost, trains it and shows the result; nothing begins if the result could not be written.
+    said: notes on the user's own data."""
     match.check()
     if args.output:
         _check_output(args.output)

@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """UserError, when all is done, for what cannot be replayed and for results that today's code does not give."""
+    """Replays the jobs. Raises UserError at the end, for jobs that cannot be replayed and for results that differ."""
     from tqdm import tqdm
 
     from reproduce import files
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def costs(jobs: Sequence[Job], scale: str) -> str:
-    """How many jobs each paper has, and how long their last replays took."""
+    """The number of jobs of each paper, and how long their last replays took, in words."""
     from reproduce.runs import results
 
     took, papers = results.replay_lines(scale), Counter(job.paper for job in jobs)
@@ -86,7 +86,8 @@ def costs(jobs: Sequence[Job], scale: str) -> str:
 
 
 def pending(job: Job, again: bool = False) -> bool:
-    """Is the job to be replayed? It has data, and is of older code and not recorded for today's, or it is `again`."""
+    """Tells whether to replay the job: it has usable results and data, and runs of older code without a replay by
+    today's, or is asked for `again`."""
     from reproduce.runs import plan, results
 
     if not results.standing(job).usable or (not again and states(job) <= {"current", "confirmed", "differs"}):
@@ -104,8 +105,8 @@ def states(job: Job) -> set[str]:
 
 
 def depth(job: Job) -> int:
-    """The round to which a replay follows: the first `ROUNDS`; of sessions, those of the first one whose clients come
-    back, which starts from what they and others left."""
+    """The round up to which a replay goes: `ROUNDS`, with sessions counted from the first whose clients come back,
+    since that one starts from stored models."""
     from reproduce.clocks.sessions import Sessions
 
     clocks = [e.clock for e in job.experiments]
@@ -163,6 +164,6 @@ def replay(job: Job) -> Mapping[str, str]:
 
 
 def _first(there: Sequence[Stored], seeds: Sequence[int]) -> list[int]:
-    """The first of the seeds that each training has."""
+    """For each training, the first run whose seed is one of `seeds`: these seeds in order."""
     firsts = {run.training["date"]: run.seed for run in reversed(there) if run.seed in seeds}
     return [seed for seed in seeds if seed in firsts.values()]

@@ -126,7 +126,7 @@ def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> li
 
 
 def listed_checks(board: Iterable[Verdict]) -> list[str]:
-    """What is true or false whatever is trained, one line each."""
+    """The checks that are true or false whatever is trained, one line each."""
     from reproduce.verdicts.scoreboard import checked, checks
 
     if not (mine := checks(board)):
@@ -145,7 +145,7 @@ def short(v: Verdict) -> str:
 
 
 def entry(v: Verdict) -> list[str]:
-    """One claim in full: its name, what it rests on and says, the deciding number beside what is required, reasons."""
+    """The lines on one claim: name, basis, statement, deciding number with the required one, reason, remarks."""
     from reproduce.verdicts import wording
 
     lines = [f"  {paint(v.id, 'bold')} ({'; '.join(filter(None, [v.rests_on, wording.basis(v)]))})"]

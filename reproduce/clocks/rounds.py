@@ -95,7 +95,8 @@ class Rounds:
 
 
 def synchronous(experiment: Any, members: int) -> None:
-    """Raises ValueError if an experiment has no rounds of at least `members` clients."""
+    """Raises ValueError unless the system, the algorithm and its sampling allow synchronous rounds of at least
+    `members` clients."""
     problem, system, algorithm = experiment.problem, experiment.system, experiment.algorithm
     if not isinstance(system, System):
         raise ValueError("rounds need a System, which says how much work the clients do")

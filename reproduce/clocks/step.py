@@ -1,5 +1,5 @@
-"""One server step as every clock plays it, and what a run writes down: rows (round, time, metric, key, value) of its
-history, and whether it diverged."""
+"""A server step, the same for every clock, and the history that a run writes down: rows (round, time, metric, key,
+value), and whether the run diverged."""
 
 from __future__ import annotations
 

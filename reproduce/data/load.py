@@ -1,4 +1,4 @@
-"""Loading data sets: where they are, whether they are whole, and as arrays.
+"""Loads data sets: finds the files, checks that they are whole, and returns them as arrays.
 
 Looked for in `settings.data`; the decoded copy and the memory of verified checksums lie in `settings.store`/data.
 """
@@ -155,6 +155,8 @@ def _absent(layout: Files, folder: Path) -> list[str]:
 
 
 def _stamp(file: File, folder: Path) -> store.Stamp:
+    """Returns [path, size, time of change], by which a changed file is noticed; of a folder, the digest of its
+    listing."""
     path = folder / file.path
     if path.is_dir():
         return [file.path, _listing(path), 0]

@@ -63,7 +63,7 @@ class Source:
 
     @property
     def sample(self) -> Sample:
-        """One sample as models see it."""
+        """Shape and type of one sample, as models see it."""
         if self.kind == "image":
             return Sample((self.shape[-1], *self.shape[:-1]))
         return Sample(self.shape, "int64", VOCABULARY) if self.kind == "text" else Sample(self.shape)

@@ -118,7 +118,7 @@ class BytePairs:
 
     @property
     def sample(self) -> Sample:
-        """One text."""
+        """Shape and type of one text as token ids."""
         return Sample((self.length,), "int64", self.vocabulary)
 
     def cut(self, train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
@@ -136,7 +136,7 @@ class BytePairs:
 
 
 def _stored_pairs(name: str, data: Path) -> Pairs:
-    """Those of the model's folder."""
+    """The byte pairs in the folder of a stored model."""
     file = weights.find(name, data, PAIRS)
     if file is None:
         raise MissingData(name, weights.missing(name, data, PAIRS, "declare byte pairs of the texts (no name)"))
@@ -147,7 +147,7 @@ def _stored_pairs(name: str, data: Path) -> Pairs:
 
 
 def _trained_pairs(texts: Sequence[str], size: int) -> Pairs:
-    """At most `size` byte pairs of the texts, the marks and all bytes among them."""
+    """Byte pairs trained on the texts: at most `size`, with the marks and all bytes among them."""
     known: dict[str, Any] = {
         "special_tokens": [*MARKS],
         "initial_alphabet": sorted(pre_tokenizers.ByteLevel.alphabet()),

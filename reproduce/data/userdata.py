@@ -56,7 +56,7 @@ class UserData:
     brought: ClassVar[bool] = True
 
     def __str__(self) -> str:
-        """As the user calls them, in errors; no part of what they are."""
+        """The name by which the user calls the data, for errors; it is no part of their identity."""
         return self.called
 
     @property
@@ -216,7 +216,7 @@ def _arranged(parts: Mapping[str, Columns], what: str, label: str, holder: str) 
 
 
 def _held_out(y: NDArray[Any], what: str) -> NDArray[Any]:
-    """The same fifth of each class, whatever the seed of a run."""
+    """Ascending positions of a fifth of each class, the same for every seed of a run. UserError if that is none."""
     order = rng("held out").permutation(len(y))
     classes = (order[y[order] == c] for c in np.unique(y))
     held = np.sort(np.concatenate([m[: len(m) // HELD] for m in classes]))
@@ -263,7 +263,7 @@ def _text(value: Any) -> str | None:
 
 
 def _sorted(names: set[str]) -> list[str]:
-    """By their values if all are numbers, and no two the same (01 and 1); else as text."""
+    """The names sorted by value if all are distinct numbers (01 and 1 are not), else as text."""
     numbers = {Decimal(name): name for name in names if NUMBER.fullmatch(name)}
     return [numbers[n] for n in sorted(numbers)] if len(numbers) == len(names) else sorted(names)
 

@@ -135,13 +135,13 @@ def _kept() -> dict[str, Any]:
 
 
 def _place() -> Path:
-    """Where it is kept, if there is a store."""
+    """The path of the file in which `_kept` is stored; its folder may not exist."""
     return Path(os.environ.get("REPRODUCE_STORE", ".reproduce"), "sources.json")
 
 
 @cache
 def _keep() -> None:
-    """Write that when the process ends."""
+    """Arranges that `_kept` is written when the process ends."""
 
     def write() -> None:
         with suppress(UserError):

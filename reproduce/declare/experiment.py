@@ -210,7 +210,7 @@ def code(experiments: Iterable[Experiment]) -> str:
 
 
 def own_code(experiment: Experiment) -> bool:
-    """Does code of a user's own have a part in it: a record, or the network?"""
+    """Tells whether a record or the network of the experiment is a user's own code."""
     return bool(_own(experiment.classes) or getattr(getattr(experiment.problem, "model", None), "code", ""))
 
 

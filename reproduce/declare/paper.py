@@ -126,7 +126,7 @@ class Paper:
 
     @property
     def place(self) -> str:
-        """Its folder as it is named to people: within the repository, if it is there."""
+        """The paper's folder as it is named to people: relative to the repository if it lies there."""
         return str(self.folder.relative_to(PACKAGE.parent) if self.folder.is_relative_to(PACKAGE) else self.folder)
 
     @property
@@ -153,11 +153,11 @@ class Paper:
 
     @property
     def declared(self) -> tuple[Artifact, ...]:
-        """Those that are figures and tables of the paper."""
+        """The artifacts that are figures and tables of the paper."""
         return tuple(a for a in self.artifacts if a.name.startswith(("fig", "table")))
 
     def made(self, scale: str, results: Path = Path("results")) -> int:
-        """How many of them have cells at a scale, whole or in part."""
+        """The number of declared artifacts that have cells at a scale, whole or in part."""
         return sum(has_numbers(scale, artifact.id, results) for artifact in self.declared)
 
 
@@ -194,7 +194,7 @@ def natural(name: str) -> list[str | int]:
 
 
 def has_numbers(scale: str, artifact: str, results: Path = Path("results")) -> bool:
-    """Are there cells of an artifact ("fedacs/fig6") at a scale?"""
+    """Tells whether an artifact ("fedacs/fig6") has cells at a scale."""
     file = results / scale / "cells" / f"{artifact.replace('/', '_')}.csv"
     return file.is_file() and file.read_bytes().count(b"\n") > 1
 

@@ -122,7 +122,7 @@ def _tests(record: type) -> tuple[tuple[str, Test], ...]:
 
 
 def literal(kind: Any) -> bool:
-    """Can it be written out: numbers, words, tuples of them?"""
+    """Tells whether values of this kind can be written out: numbers, words, tuples of them."""
     inner = [k for k in get_args(kind) if k is not ...]
     if get_origin(kind) is Annotated:
         return literal(inner[0])
@@ -202,7 +202,7 @@ def foreign(record: Any) -> bool:
 
 @contextmanager
 def calling(what: str, *key: int | str) -> Iterator[None]:
-    """Around a user's code, which `what` names: whatever it raises is a UserError.
+    """Context around a user's code, which `what` names: whatever the code raises becomes a UserError.
 
     It draws the same every time, from global generators too, which start from `key` (`streams.globally`).
     """

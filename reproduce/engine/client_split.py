@@ -147,7 +147,7 @@ class ClassificationSplit:
         return x
 
     def random(self, *key: int | str) -> Tensor:
-        """The same without any stored weights."""
+        """As `initial`, but without any stored weights."""
         return self.device_data.layout.initial(self.seed, *key).to(self.device, self.dtype)
 
     @cached_property

@@ -16,7 +16,7 @@ TOLERANCE = 2e-6
 
 
 def fast_products() -> bool:
-    """Send float32 matrix products to oneDNN if they stay float32 there; True if that is in force."""
+    """Sends float32 matrix products to oneDNN if they stay float32 there; returns whether they go there."""
     if exact := _exact_products():
         torch.backends.mkldnn.matmul.fp32_precision = "bf16"  # type: ignore[attr-defined]
     return exact

@@ -36,7 +36,7 @@ class Exits:
 
 @dataclass(frozen=True)
 class OrderedDropout:
-    """In each step a client also trains a narrower network in its own on what its own says (fjord).
+    """In each step a client also trains a narrower network inside its own, on the outputs of its own (fjord).
 
     models: the narrower networks; one is drawn per client and step, uniformly. Their parameters are the first along
         every axis of the trained model's. Added is their cross-entropy with the trained model's softmax, which gets no

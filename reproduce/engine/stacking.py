@@ -1,4 +1,4 @@
-"""From requests to slots: one slot per client that trains, whichever run asked for it.
+"""Turns requests into slots, one per client that trains, whichever run asked for it.
 
 The trainer sorts slots by their number of local steps and cuts them into chunks, so that clients that finish early
 leave the stack instead of being masked. The order, and with it every rounding, depends on the requests alone.
@@ -63,7 +63,7 @@ class Plans:
         return self.all([slot])[0]
 
     def all(self, slots: Sequence[Slot]) -> list[Indices]:
-        """The same of each slot; what is shuffled is drawn together."""
+        """The sample indices of each slot, as `get` returns them; permutations of all slots are drawn in one call."""
         missing = {slot.batches: slot for slot in slots if slot.batches not in self._plans}
         shuffled: dict[Any, Any] = {batches: slot for batches, slot in missing.items() if slot.split.shuffled}  # type: ignore[union-attr]
         self._plans.update(zip(shuffled, _shuffled(list(shuffled.values())), strict=True))
@@ -100,7 +100,7 @@ def _shuffled(slots: Sequence[Any]) -> list[Indices]:
 
 
 def permuted(keys: Sequence[Key], values: Sequence[Indices], counts: Sequence[int]) -> list[Indices]:
-    """For every stream keys[s] counts[s] permutations [count, n] of values[s] [n]: to the bit those of `permutations`.
+    """For every stream keys[s], counts[s] permutations of values[s] [n] as [count, n]: the same bits as `permutations`.
 
     All keys have equally many parts. One call for all, because each makes threads wait for Python's lock.
     """
@@ -194,5 +194,5 @@ class Chunk:
         return np.array([s.split.first_pass(s.client, s.steps, s.offset) for s in self.slots])
 
     def generators(self, device: torch.device) -> list[torch.Generator]:
-        """One dropout stream per slot."""
+        """Random generators of the dropout masks, one per slot."""
         return [torch.Generator(device).manual_seed(seed) for seed in self.plans.dropout(self.slots)]

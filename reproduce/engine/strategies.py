@@ -58,7 +58,7 @@ PARTS = frozenset({"model", "inner"})
 
 @dataclass(frozen=True)
 class Demand:
-    """All that a choice depends on.
+    """The properties of a piece of work that decide which strategy computes it.
 
     model: a `Model`, None for a quadratic; fields: of the request and its rule that are in use
     (`requests.used_fields`); sample: shape of one; device: "cpu" or "cuda"; compiled: whether there can be compiled
@@ -86,7 +86,7 @@ Key = Callable[["Slot"], Hashable]
 
 @dataclass(frozen=True)
 class Strategy:
-    """One way to compute.
+    """One way to compute local training and evaluation.
 
     code: the function that trains a chunk, "module:name"; called with (chunk, device_data), with the precision if
         it may be "bfloat16".

@@ -102,7 +102,7 @@ class Inner:
             self.draws = np.stack([drawn(s.key, len(self.what.models), most) for s in chunk.slots])
 
     def loss(self, k: int, leaves: Sequence[Tensor], ops: One, batch: Batch) -> Tensor:
-        """Of step k; leaves: the parameters, one block per name."""
+        """The loss of step k; leaves: the parameters, one block per name."""
         p = dict(zip(self.names, leaves, strict=True))
         with self.arithmetic():
             if isinstance(self.what, Exits):
@@ -155,7 +155,7 @@ def part(p: Params, whole: Model, model: Model, lead: int) -> dict[str, Tensor]:
 
 
 def _mean(term: Tensor, weight: Tensor | None) -> Tensor:
-    """Of numbers per sample [B] or [A, B]: the mean over the batch, or weighted, summed over the models."""
+    """The sum over models of the mean over the batch, or of the weighted sum, of numbers per sample [B] or [A, B]."""
     return term.sum() / term.shape[-1] if weight is None else (term * weight).sum()
 
 

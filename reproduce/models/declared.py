@@ -161,7 +161,8 @@ class FastText(Model):
 
     @property
     def graph(self) -> Graph:
-        """That of a table with one row, since tables of any size are asked for (`engine.sparse`)."""
+        """The graph, made from a network with one row in its table, because tables of any size are asked for
+        (`engine.sparse`)."""
         graph = graph_of(self.with_rows(1))
         return replace(graph, shapes=graph.shapes | {self.embedding: (self.vocabulary, self.width)})
 
@@ -170,7 +171,7 @@ class FastText(Model):
         return self.vocabulary
 
     def with_rows(self, rows: int) -> FastText:
-        """The same with so many rows of the embedding."""
+        """The same network with so many rows of the embedding."""
         return replace(self, vocabulary=rows)
 
     def initial(self, name: str) -> Initial:

@@ -97,12 +97,12 @@ class Model:
 
     @property
     def axes(self) -> Shapes:
-        """The same with axes apart of which a narrower form keeps the first indices each."""
+        """`shapes` with axes split where a narrower form keeps the first indices of each part."""
         return self.shapes
 
     @property
     def kind(self) -> str:
-        """Its kind: "softmax" (one linear layer), "dense" (two, with ReLU between), "eager" (a module
+        """The kind of network: "softmax" (one linear layer), "dense" (two, with ReLU between), "eager" (a module
         without a graph), "module" (a user's own likewise), or "layers"."""
         if self.graph.untraced:
             return "eager"
@@ -180,7 +180,7 @@ class Model:
 
     @property
     def exits(self) -> tuple[int, ...]:
-        """After how many of its parts there is a classifier, where it has more than one."""
+        """The numbers of parts after which there is a classifier; empty if there is only one."""
         return ()
 
     def with_exits(self, exits: tuple[int, ...]) -> Model:

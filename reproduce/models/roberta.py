@@ -72,7 +72,7 @@ class RoBERTa(Model):
 
     @property
     def classifiers(self) -> dict[int, str]:
-        """After how many encoder layers there is a classifier, and its name."""
+        """Number of encoder layers -> name of the classifier that follows them."""
         return {self.layers: "classifier"}
 
     @property
@@ -90,7 +90,7 @@ class RoBERTa(Model):
 
     @property
     def maskable(self) -> tuple[str, ...]:
-        """Without token type, normalisation and head, as in the published code of fiarse."""
+        """All parameters but token type, normalisation and head, as in the published code of fiarse."""
         tables = ("embeddings.word", "embeddings.position")
         return tuple(
             n for n in self.shapes if n.startswith(tables) or (n.startswith("encoder") and "LayerNorm" not in n)
@@ -103,7 +103,8 @@ class RoBERTa(Model):
         return Initial("constant", 1.0) if "LayerNorm" in name else Initial("normal", 0.02)
 
     def cost(self, sample: tuple[int, ...]) -> Count:
-        """Of L tokens: the encoder's matrices for each, its products Q K' and S V for each pair, and the heads once."""
+        """The count of a forward pass on L tokens: the encoder's matrices for each, the products Q K' and S V for each
+        pair, and the heads once."""
         count, (tokens,) = Count(dict(self.shapes)), sample
         matrices = {n: math.prod(s) for n, s in self.shapes.items() if len(s) == 2 and not n.startswith("embeddings")}
         count.macs = sum(size * (tokens if n.startswith("encoder") else 1) for n, size in matrices.items())

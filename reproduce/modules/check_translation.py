@@ -1,4 +1,4 @@
-"""The examination of a user's module before it is trained: can it be run at all, and may a graph take its place?
+"""Examines a user's module before it is trained: whether it can be run at all, and whether a graph may replace it.
 
 A graph may if the module's structure allows it (`modules.structure`) and if, as a second lock, it computes on random
 samples what the module does: logits in training and in evaluation, gradients, buffers that moved, in a stack of two

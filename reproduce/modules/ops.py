@@ -81,7 +81,8 @@ class One:
         return F.max_pool2d(x.contiguous(memory_format=torch.channels_last), size, stride, padding)
 
     def relu(self, x: Tensor) -> Tensor:
-        """In place: no layer before it needs its own output for the way back, and large networks save the memory."""
+        """ReLU in place: no layer before it needs its own output in the backward pass, and large networks save the
+        memory."""
         return F.relu_(x)
 
     def relu_apart(self, x: Tensor) -> Tensor:
@@ -147,7 +148,7 @@ class Stacked(One):
         return torch.addcmul(bias, F.layer_norm(x, x.shape[-1:]), weight)
 
     def embed(self, x: Tensor, p: Params, layer: str) -> Tensor:
-        """As for one model, ids [A, B, L]; the tables of all models lie below each other."""
+        """As `One.embed`, for ids [A, B, L]; the tables of all models lie below each other."""
         weight = p[f"{layer}.weight"]
         first = torch.arange(len(weight), device=x.device).view(-1, 1, 1) * weight.shape[1]
         kept = x != 0

@@ -99,7 +99,7 @@ def leads(mine: Rows) -> Rows:
 
 
 def slope(led: Rows) -> float:
-    """By how much the printed leads grow with ours, by least squares."""
+    """The slope of the printed leads over ours, by least squares."""
     return float(led["ours"].cov(led["printed"]) / led["ours"].var())
 
 

@@ -35,8 +35,8 @@ AS_RUN = "as run"
 
 @dataclass(frozen=True)
 class Effect:
-    """A change's effect. number: the difference in words; clear: is zero outside its interval? cells: of the artifact
-    "scale/name", or of the rows "play/scale/name" that `play` wrote."""
+    """The effect of a change. number: the difference in words; clear: its interval excludes zero; cells: the artifact
+    "scale/name" whose cells give it, or the rows "play/scale/name" that `play` wrote."""
 
     what: str
     cells: str
@@ -44,14 +44,14 @@ class Effect:
     clear: bool
 
     def text(self, usual: str = "") -> str:
-        """In words; cells other than the `usual` ones are linked, and points have no unit."""
+        """The effect in words; cells other than the `usual` ones are linked, and points have no unit."""
         where = "" if self.cells == usual else f" ({_place(self.cells)})"
         return f"{self.what}: {self.number.removesuffix(' points')}{where}"
 
 
 @dataclass(frozen=True)
 class OpenChoice:
-    """One thing that a paper leaves open or says twice.
+    """A choice that a paper leaves open or states in two ways.
 
     options: option -> its effect; None if it was not run (or is what is run). run: the option that the tables and
     figures have. code: what the authors' code does; "" where none was found.

@@ -21,8 +21,9 @@ NAMES = re.compile(rf"<tr>\n((?:<td>.*</td>\n)+)(?=<td{RIGHT})|<tr>\n<td>.*</td>
 
 
 def to_html(text: str, name: str = "Table") -> str:
-    """`text` as HTML, its headings a level lower. A table scrolls in a frame of this name that the keyboard reaches.
-    HTML in the text is text, but for <br>, the tint of a cell and the tables of `report.formats`."""
+    """Returns `text`, which is Markdown, as HTML with its headings a level lower. A table scrolls in a frame of this
+    name that the keyboard reaches. HTML in the text is escaped, but for <br>, the tint of a cell and the tables of
+    `report.formats`."""
     parts = TABLE.split(text)
     parts[::2] = map(PARSER.render, parts[::2])
     parts[1::2] = (re.sub(r"(?<=>)(?=<t[dh]|</tr>)", "\n", table) for table in parts[1::2])  # as the parser writes them
@@ -64,7 +65,7 @@ def forest(m: Measured, printed: Measured | None = None) -> str:
 
 
 def _axis(m: Measured, printed: Measured | None) -> Callable[[float], float]:
-    """From a number to a place on the drawing; numbers beyond the ends are put at the ends."""
+    """A function from a number to its place on the drawing; numbers beyond the ends are put at the ends."""
     log = m.what == "ratio" and m.value > 0
 
     def scaled(value: float) -> float:

@@ -120,7 +120,7 @@ def item(
 
 
 def unrun(artifact: Artifact, scale: str) -> str:
-    """Why a figure has no number of ours, so that there is nothing to show of it; "" if it has some."""
+    """The reason why a figure has no number of ours; "" if it has some."""
     jobs = plan.artifact_jobs(scale, artifact.id)
     if not artifact.draw or not jobs or has_numbers(scale, artifact.id):
         return ""
@@ -202,7 +202,7 @@ ORIGINS = {
 
 
 def origin(scale: str) -> str:
-    """From how many runs the numbers of a scale come, and by which code these were trained."""
+    """The number of runs behind a scale's numbers, and the code by which they were trained, in a sentence."""
     counts = Counter(run.state for run in seen(catalogue(scale).jobs) if run.there)
     each = [(sum(counts[state] for state in states), text) for states, text in ORIGINS.items()]
     total = counts.total()
@@ -244,8 +244,8 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
 
 
 def citing(artifact: Artifact, scale: str) -> tuple[str, str, str]:
-    """Whether its numbers can be cited as those of the paper, one of `CITED`, the number of seeds, and why; "" for all
-    where there are none."""
+    """A word of `CITED` (whether the artifact's numbers can be cited as the paper's), the number of seeds, and the
+    reason; all "" if there are none."""
     panels = {p.name: p for p in artifact.panels(scale)}
     jobs = plan.artifact_jobs(scale, artifact.id)
     if not jobs:

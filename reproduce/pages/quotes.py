@@ -189,7 +189,7 @@ def gap(a: Cells, b: Cells) -> tuple[float, float, float]:
 
 
 def _shared(a: Cells, b: Cells) -> tuple[Cells, Cells]:
-    """The rows of the seeds that both have, two at least."""
+    """The rows of `a` and `b` of the seeds that both have. UserError if these are fewer than two."""
     both = a.seeds.index.intersection(b.seeds.index)
     if len(both) < 2:
         raise UserError(f"{a.name} and {b.name}: a lead needs two seeds that both have")
@@ -200,8 +200,8 @@ OUTCOMES = ("ahead", "unclear", "equal", "behind", "diverged", "failed", "refuse
 
 
 def outcome(a: Cells, b: Cells) -> str:
-    """How a stands to b on the same seeds of a play, one of `OUTCOMES`: by the 95 % t-interval of the difference, equal
-    where the seeds agree but for rounding; or why one of them has no numbers."""
+    """The outcome of a against b on the same seeds of a play, one of `OUTCOMES`. It follows the 95 % t-interval of the
+    difference; "equal" if seeds agree but for rounding; "refused", "failed" or "diverged" if one has no numbers."""
     states = {str(s).partition(":")[0] for c in (a, b) for s in c.rows["status"]}
     for word in ("refused", "failed", "diverged"):
         if word in states:

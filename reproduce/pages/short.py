@@ -90,7 +90,8 @@ def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
 
 
 def word(claims: Sequence[Verdict]) -> str:
-    """Of the claims that answer a question: supported, if all are; in part, if some are; else refuted, if one is."""
+    """The answer in a word: supported if all claims are, "in part" if only some are; else refuted if one is, or
+    inconclusive."""
     sides = {side for side, verdicts in SIDES.items() for v in claims if v.verdict in verdicts}
     return "in part" if SUPPORTED in sides and len(sides) > 1 else min(sides, key=[*SIDES].index, default=INCONCLUSIVE)
 

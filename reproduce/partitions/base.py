@@ -27,7 +27,7 @@ class Partition(Protocol):
     """
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        """One array of positions in `labels` per client; the same for the same arguments on every machine."""
+        """Positions in `labels` as an array per client; the same for the same arguments on every machine."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def checked(
 
 
 def _positions(what: str, part: object, samples: int) -> Indices:
-    """One client's list; `what` says whose."""
+    """The positions of one client; `what` names it in errors."""
     positions = np.asarray(part)
     if positions.shape == (0,):
         return np.empty(0, np.int64)

@@ -93,6 +93,7 @@ class CappedDirichlet:
     def _draw(
         self, groups: list[Indices], clients: int, cap: float, rng: np.random.RandomState
     ) -> list[Indices] | None:
+        """One attempt: each class is cut among the clients below the cap; None if all their shares underflow to 0."""
         parts: list[list[Indices]] = [[] for _ in range(clients)]
         sizes = np.zeros(clients, np.int64)
         for indices in groups:

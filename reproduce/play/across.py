@@ -65,7 +65,7 @@ class Matrix:
         self.reasons: Mapping[str, int] = {text: i for i, text in enumerate(dict.fromkeys(whys), start=1)}
 
     def number(self, cell: Cell) -> str:
-        """That of the reason why a pair does not fit, in brackets."""
+        """The number, in brackets, of the reason why a pair does not fit."""
         return f"({self.reasons[why(cell)]})"
 
 
@@ -164,8 +164,7 @@ def _boxed(matrix: Matrix, cell: Cell) -> str:
 
 
 def gained(cell: Cell) -> float:
-    """By how much it is better than the reference, within `BORDERS`: points of accuracy, or percent of the reference's
-    distance."""
+    """The gain over the reference, within `BORDERS`: points of accuracy, or percent of the reference's distance."""
     gap = cell["difference"]
     if cell["metric"] == "distance":
         gap = -100 * gap / (cell["mean"] - gap)
@@ -187,7 +186,7 @@ def _short(value: float, metric: str, sign: str = "") -> str:
 
 
 def printed(algorithm: str) -> str:
-    """As in the papers, with the options that were given: "FedProx(mu=0.01)"."""
+    """The algorithm's name as in the papers, with the options that were given: "FedProx(mu=0.01)"."""
     name, bracket, options = algorithm.partition("(")
     return f"{pretty(name, SPELLED)}{bracket}{options}"
 

@@ -288,7 +288,7 @@ def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
 
 
 def joined(jobs: Sequence[Job]) -> Job:
-    """All of them as one job with one cohort; equal ones once."""
+    """The jobs as one job with one cohort; equal experiments occur once."""
     first = jobs[0]
     experiments = tuple(dict.fromkeys(e for j in jobs for e in j.experiments))
     if len(experiments) == 1:

@@ -53,13 +53,13 @@ class Own:
 
     @property
     def title(self) -> str:
-        """As it stands in the name of a benchmark."""
+        """The replacements as they stand in the name of a benchmark."""
         records = [_words(record) for record in (self.model, self.partition) if record is not None]
         counts = [f"{self.clients} clients" * bool(self.clients), f"{self.epochs} epochs" * bool(self.epochs)]
         return ", ".join(filter(None, [self.name, *records, *counts, "by client" * self.by_client]))
 
     def put(self, e: Experiment) -> Experiment:
-        """The experiment with it in place of its own."""
+        """The experiment with these replacements in place of its own parts."""
         problem: Any = e.problem
         system = replace(e.system, work=Epochs(self.epochs)) if self.epochs else e.system
         if self.by_client and not isinstance(e.clock, Rounds):

@@ -1,4 +1,4 @@
-"""From the histories of a job to one number per seed, and from these to means, intervals and ranks; how they are
+"""Scores: one number per seed from the histories of a job; from these means, intervals and ranks, and how they are
 printed."""
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Spec:
 
     @property
     def text(self) -> str:
-        """As it is written in tables: "fedprox(mu=0.01)"."""
+        """The algorithm as it is written in tables: "fedprox(mu=0.01)"."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.options)
         return f"{self.name}({given})" if given else self.name
 
@@ -198,7 +198,7 @@ def typed(kind: Any, name: str, value: Any, of: str) -> Any:
 
 @contextmanager
 def owned(of: str) -> Iterator[None]:
-    """Around code that may be a user's: whatever it raises ends in one line."""
+    """Context around code that may be a user's: whatever it raises ends in one line."""
     try:
         yield
     except UserError:

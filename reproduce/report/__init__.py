@@ -1,4 +1,4 @@
-"""From histories to what is read: cells, tables and figures.
+"""The report: cells, tables and figures, made from histories.
 
 histories, metrics                   results files -> tidy rows -> cells, as the measures of `declare` say; intervals
 tables, entries, formats, latex      cells beside the paper's numbers -> a table -> Markdown, CSV, LaTeX

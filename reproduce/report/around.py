@@ -1,4 +1,4 @@
-"""What stands around the panels of a figure, and what is said of it.
+"""The texts around the panels of a figure: headline, legend, caption, note.
 
 In the figure: a line above (not in the PDF, which a caption stands beside), one legend below, titles that fit, labels
 of the outer axes; `figures.lay_out` finds them room. Beside it: a short caption, and a note with all the rest.
@@ -40,7 +40,7 @@ def say(fig: Figure, text: str) -> None:
 
 
 def remark(fig: Figure, text: str) -> None:
-    """What the note beside the figure says of it; nothing of it is drawn."""
+    """Adds a remark to the figure, for the note beside it; nothing of it is drawn."""
     fig.text(0, 0, text, visible=False, gid="remark")
 
 
@@ -135,7 +135,7 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
 
 
 def marks(fig: Figure) -> list[str]:
-    """What the lines and dots of a figure are, a sentence each."""
+    """Sentences that say what the lines and dots of a figure are."""
     drawn = {mark.get_gid() for ax in fig.axes for mark in (*ax.lines, *ax.collections)}
     spreads = " or ".join(text for gid, text in LINES.items() if gid in drawn)
     lines = [f"{spreads}: its 95 % t-interval"] * bool(spreads) + ["thin lines: seeds"] * ("seeds" in drawn)
@@ -149,8 +149,8 @@ def title(artifact: Artifact, fig: Figure) -> str:
 
 
 def note(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
-    """What a caption has no room for, a line each: settings, remarks, which means lack seeds, what was not run, and
-    where the results are from."""
+    """Lines that have no room in a caption: settings, remarks, which means lack seeds, what was not run, and the origin
+    of the results."""
     panels = diverged(fig)
     without = f"Means without the seeds that diverged: {'; '.join(panels)}." if any(panels) else ""
     printed = artifact.name.startswith("fig") and not (isinstance(artifact.draw, Sheet) and artifact.draw.printed)
@@ -161,7 +161,7 @@ def note(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
 
 
 def seeds_of(histories: Histories, series: str = "", names: Mapping[str, str] | None = None) -> str:
-    """How many seeds the experiments have, in words; with the one of the `series` that has fewer than all others."""
+    """The number of seeds of the experiments, in words; with the one of the `series` that has fewer than all others."""
     low, high = histories.seeds_each
     if low == high or series not in histories.frame:
         return f"{low} to {high} seeds" if low != high else counted(high, "seed")
@@ -182,7 +182,7 @@ def diverged(fig: Figure) -> list[str]:
 
 
 def of_marks(artifact: Artifact, fig: Figure) -> str:
-    """What the caption says of the paper's numbers; "" for a figure without any."""
+    """The sentence of the caption on the paper's numbers; "" for a figure without any."""
     if not isinstance(artifact.draw, Sheet):
         return ""
     lines = [line for ax in fig.axes for line in ax.get_lines() if line.get_gid() == "printed"]

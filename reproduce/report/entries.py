@@ -70,8 +70,8 @@ class Style:
 
     @classmethod
     def of(cls, artifact: Artifact, shown: pd.DataFrame, known: pd.DataFrame) -> Style:
-        """The style of `artifact` for the cells `shown`; those `known` have the paper's numbers, which say how many
-        decimals there are, also where they are not printed."""
+        """The style of `artifact` for the cells `shown`: decimals, and marks for the reasons of gaps. The paper's
+        numbers in the cells `known`, printed or not, say how many decimals there are."""
         gaps = list(dict.fromkeys(s for s in shown["status"] if s.startswith("not run")))
         # A single reason needs no mark; reasons beyond the alphabet share the last one.
         marks = {gap: MARKS[min(i, len(MARKS) - 1)] if len(gaps) > 1 else "" for i, gap in enumerate(gaps)}
@@ -242,7 +242,8 @@ def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> st
 
 
 def _decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:
-    """As set, else as the paper prints this metric, else none for whole numbers, else those of the artifact."""
+    """The number of decimals: as declared, else as the paper prints this metric, else 0 for whole numbers, else the
+    default."""
     chosen = artifact.decimals
     if not isinstance(chosen, int) and metric in chosen:
         return int(chosen[metric])

@@ -41,7 +41,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")
 
 @dataclass(frozen=True)
 class Look:
-    """How one series is drawn; `dashes` is a name of `DASHES`."""
+    """The look of a series; `dashes` is a name of `DASHES`."""
 
     color: str
     dashes: str

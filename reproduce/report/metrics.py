@@ -1,4 +1,4 @@
-"""From histories to cells: what the measures of `declare` mean, and the reductions of curves to numbers.
+"""The cells that the measures of `declare` mean, from histories, and the reductions of curves to numbers.
 
 A reduction takes tidy history rows (`Histories.frame`, possibly filtered or with further label columns assigned) and
 returns one row per run: label columns, `seed`, `metric`, `value` (and `censored` where a target may be missed).

@@ -1,4 +1,4 @@
-"""From results files to the files a reader wants: an artifact's cells, and its table or figure."""
+"""Writes the files of an artifact, its cells and its table or figure, from results files."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def read(
 
 @contextmanager
 def lacking(artifact: Artifact, histories: Histories) -> Iterator[None]:
-    """What fails where results are missing fails for want of them: most artifacts show what there is, but some compare
-    or draw together what only all algorithms give."""
+    """Context that turns an error into a UserError naming the missing results, if there are any. Most artifacts show
+    what there is, but some compare or draw together what only all algorithms give."""
     try:
         yield
     except UserError:

@@ -277,7 +277,8 @@ def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) 
 
 
 def _to_print(artifact: Artifact, frame: pd.DataFrame, paper: pd.DataFrame | None) -> pd.DataFrame:
-    """The cells of the printed table: of the metrics to print, one per place."""
+    """The cells of the metrics to print: those declared, else those that ours and the paper's share, else the paper's,
+    else ours."""
     ours = set(frame.loc[frame["runs"] > 0, "metric"])
     theirs = set() if paper is None else set(paper["metric"])
     return frame[frame["metric"].isin(list(artifact.metrics or (ours & theirs) or theirs or ours))]

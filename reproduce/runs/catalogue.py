@@ -1,5 +1,5 @@
-"""What is known of the tables, figures and jobs of a scale, in words and numbers: what they are, what is there of them,
-what they cost.
+"""The catalogue of a scale: its tables, figures and jobs, what is there of them and what they cost, in words and
+numbers.
 
 `list`, `plan` and every start of Snakemake ask for no more. It is kept in the store until a file changes that it
 follows from, so that they need not declare all experiments and read all results again.
@@ -84,24 +84,24 @@ class Catalogue(NamedTuple):
     jobs: tuple[Known, ...]
 
     def select(self, target: str | None) -> list[Listed]:
-        """As `plan.select`."""
+        """The artifacts that `target` names, as in `plan.select`."""
         found = [a for a in self.artifacts if target in (None, a.paper, a.id)]
         if not found:
             plan.select(target)  # says what is unknown
         return found
 
     def of(self, artifact: str) -> list[Known]:
-        """The jobs that it reads."""
+        """The jobs that an artifact reads."""
         return [job for job in self.jobs if artifact in job.artifacts]
 
 
 def seen(jobs: Iterable[Known]) -> Iterator[Seen]:
-    """How each of the runs of jobs is."""
+    """The state of each of the runs of jobs."""
     return (run for job in jobs for run, count in job.seen for _ in range(count))
 
 
 def catalogue(scale: str) -> Catalogue:
-    """That of a scale as its files are now; says which results cannot be used."""
+    """The catalogue of a scale as its files are now; names the results files that cannot be used on stderr."""
     found = _catalogue(plan.check_scale(scale), follows(scale), settings().store / f"catalogue-{scale}.json")
     for job in (job for job in found.jobs if job.refused):
         store.say(Path(job.output), job.refused)
@@ -152,7 +152,7 @@ def _listed(scale: str) -> Iterator[Listed]:
 
 
 def known(job: plan.Job) -> Known:
-    """What is known of a job."""
+    """The catalogue's record of a job."""
     there = results.standing(job)
 
     return Known(

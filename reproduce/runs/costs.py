@@ -1,4 +1,4 @@
-"""What a job costs on this machine, and whether it may: rates and ends of the committed runs, `REPRODUCE_BUDGET`.
+"""The cost of a job on this machine, from rates and ends of the committed runs, and its limit, `REPRODUCE_BUDGET`.
 
 Like `reproduce.runs.plan`, which Snakemake asks as often, this imports neither torch nor pandas.
 """
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of all runs together: training samples and FLOPs, if all go on to their end; seconds of one core of this machine;
-    the most bytes of any.
+    """The cost of all runs together: training samples and FLOPs, if all go on to their end; seconds of one core of this
+    machine; the most bytes of any.
 
     Where runs may end at a target, `most` seconds are those to their end, and `loose` the part of `seconds` that is
     a bound, too, since no run like them is there (`reproduce.runs.ends`).
@@ -76,7 +76,8 @@ def due(job: Job) -> Cost:
 
 
 def said(costs: Iterable[Cost]) -> str:
-    """How long all that takes: "about 2 h (≤ 9 h) + ≤ 3 h", where the last is of what no run says when it ends."""
+    """The time of all together: "about 2 h (≤ 9 h) + ≤ 3 h"; the last term is of runs for which no committed run says
+    where they end."""
     found = [*costs]
     seconds, most, loose = (sum(getattr(c, name) for c in found) for name in ("seconds", "most", "loose"))
     known = max(0.0, seconds - loose)
@@ -92,7 +93,7 @@ def on() -> str:
 
 
 def at_most(job: Job) -> bool:
-    """May runs of the job end at a target?"""
+    """Tells whether runs of the job may end at a target, so that their cost is an upper bound."""
     return any(map(ends.early, job.experiments))
 
 
@@ -104,7 +105,7 @@ def minutes(job: Known, attempt: int = 1) -> int:
 
 
 def submissions(job: Known) -> int:
-    """In how many jobs of a cluster a training is cut, by one and a half times the estimate."""
+    """The number of cluster jobs into which a training is cut, by one and a half times the estimate."""
     return max(1, math.ceil(1.5 * job.due.seconds / piece()))
 
 
@@ -148,11 +149,11 @@ def held(job: Job) -> float:
 
 
 def expensive(job: Known) -> str:
-    """Why the job is too long for `REPRODUCE_BUDGET`, or ""."""
+    """The reason why the job is too long for `REPRODUCE_BUDGET`, or ""."""
     hours = budget()
     return over(hours) if hours is not None and job.due.seconds > 3600 * hours else ""
 
 
 def over(hours: float) -> str:
-    """Why a job that takes longer than `hours` is left out."""
+    """The reason for leaving out a job that takes longer than `hours`."""
     return f"over the budget of {hours:g} h a job"

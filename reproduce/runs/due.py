@@ -1,4 +1,4 @@
-"""What a workflow has to do: which jobs to train for an artifact, which to leave out and why, what to draw again.
+"""The work of a workflow: jobs to train for an artifact, those to leave out and why, artifacts to draw again.
 
 Nothing here asks when a file was written, or what Snakemake remembers: a new clone has neither. A job is due if its
 result does not hold (`runs.results`), an artifact if the results it was made from, or the code that draws it, are
@@ -48,7 +48,7 @@ def budget(targets: Collection[str]) -> Budget:
 
 @cache
 def jobs(scale: str) -> Catalogue:
-    """What is known when the workflow starts."""
+    """The catalogue of a scale when the workflow starts."""
     return catalogue(scale)
 
 
@@ -75,7 +75,8 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Known, ...],
 
 
 def _gap(job: Known) -> bool:
-    """Is there nothing, or less than is declared? Seeds that were set are asked for, whatever is there."""
+    """Tells whether the job has no results, or usable ones with fewer or shorter runs than declared. Missing runs are
+    no gap if seeds were set: these are trained whatever is there."""
     missing = any(run.state == "missing" for run, _ in job.seen)
     early = any(run.early for run, _ in job.seen)
     return not job.exists or (job.usable and (early or missing) and not (missing and seeds() is not None))
@@ -141,8 +142,8 @@ def total(jobs: Iterable[Known]) -> str:
 
 @cache
 def train_marker(job: Known) -> list[str]:
-    """What the results file of a job waits for. Last, the file that its training leaves when it has succeeded, gone
-    until then; before it, if the results file is there and does not hold, an input that is newer."""
+    """The files that the results file of a job waits for. The last is the file that a successful training leaves,
+    removed until then. A newer input precedes it if the results file is there and does not hold."""
     trained = Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/trained")
     trained.unlink(missing_ok=True)  # of a workflow that was stopped
     if job.holds or not job.exists:
@@ -162,7 +163,7 @@ def render_marker(scale: str, name: str, allowed: Budget) -> list[str]:
 
 
 def fresh(scale: str, name: str, allowed: Budget) -> bool:
-    """Are all files of an artifact there, made of what is there today, and is nothing to train for it?"""
+    """Tells whether all files of an artifact are there and up to date, with nothing to train for it."""
     made = plan.outputs(scale, name)
     if not all(Path(f).exists() for f in made):
         return False
@@ -189,7 +190,8 @@ def _marker(path: str, outputs: Iterable[str], reason: str) -> str:
 
 
 def refused(scale: str) -> list[str]:
-    """What lies there and is not used: results files that are damaged or of something else, cells that were changed."""
+    """Lines on files that are there but are not used: results files that are damaged or of something else, changed
+    cells."""
     bad = [f"{job.output}: {job.words}" for job in catalogue(scale).jobs if job.exists and not job.usable]
     cells = [Path(plan.cells_file(scale, a.id)) for a in plan.select(None)]
     for path in filter(os.path.lexists, cells):

@@ -1,4 +1,4 @@
-"""Where runs end that may end at a target: as far along as those committed runs did that are most like them.
+"""The share of its length after which a run ends at a target, as that of the committed runs most like it.
 
 Like `reproduce.runs.plan`, which Snakemake asks as often, this imports neither torch nor pandas.
 """
@@ -25,7 +25,7 @@ NOTHING: Ends = MappingProxyType({})
 
 
 def early(e: Experiment) -> bool:
-    """May its runs end at a target?"""
+    """Tells whether runs of the experiment may end at a target."""
     return getattr(e.clock, "until", None) is not None
 
 
@@ -42,12 +42,12 @@ def _early(scale: str, paper: str, seeds: object) -> tuple[Job, ...]:
 
 @lru_cache(16)
 def seen(jobs: Sequence[Job], stamps: object) -> Ends:
-    """Of the committed runs of such jobs."""
+    """The ends of the committed runs of these jobs; `stamps` renew the cache."""
     return of(run for j in jobs for run in results.standing(j).runs)
 
 
 def of(runs: Iterable[Joined]) -> Ends:
-    """Of these runs, as far as they are there."""
+    """Experiment -> shares of their length after which these runs ended, as far as they are there."""
     found: dict[Experiment, list[float]] = {}
     for run in runs:
         if run.stored and early(run.experiment):
@@ -57,8 +57,8 @@ def of(runs: Iterable[Joined]) -> Ends:
 
 
 def share(e: Experiment, ends: Ends) -> float | None:
-    """How far a run of `e` is expected to go: the mean of the runs that are most like it, and at least as far as
-    figures show. None if there is no run of its algorithm with its network on its data."""
+    """The share of its length that a run of `e` is expected to go: the mean of the runs that are most like it, and at
+    least as far as figures show. None if there is no run of its algorithm with its network on its data."""
     far = {other: distance(e, other) for other in ends if _sort(other) == _sort(e)}
     if not far:
         return None
@@ -68,7 +68,7 @@ def share(e: Experiment, ends: Ends) -> float | None:
 
 @cache
 def _sort(e: Experiment) -> tuple[Any, ...]:
-    """What must be equal."""
+    """The algorithm, network and data, which two runs must share to be compared."""
     return type(e.algorithm), type(e.problem.model), e.problem.requires
 
 

@@ -58,7 +58,7 @@ def _mean(values: list[float]) -> float | None:
 
 
 def differences(expected: Numbers, there: Numbers) -> list[str]:
-    """What deviates in the jobs that do not agree, the largest first."""
+    """The deviations in the jobs that do not agree, in words, the largest first."""
     found = []
     for job in sorted({*expected, *there}):
         old, new = expected.get(job, {}), there.get(job, {})
@@ -98,7 +98,7 @@ def read(scale: str) -> Numbers:
 
 
 def count(numbers: Numbers) -> int:
-    """How many they are."""
+    """The number of all values."""
     return sum(len(values) for metrics in numbers.values() for values in metrics.values())
 
 

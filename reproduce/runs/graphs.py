@@ -16,7 +16,7 @@ SOURCES = ("reproduce.models.small", "reproduce.models.library")
 
 
 def networks() -> dict[str, Any]:
-    """Those that are declared at any scale, by the words of their records."""
+    """The declared networks of all scales, by the words of their records."""
     problems: list[Any] = [e.problem for scale in SCALES for j in plan.jobs(scale) for e in j.experiments]
     return {repr(part): part for problem in problems if problem.model for part in problem.model.parts}
 

@@ -171,12 +171,12 @@ def train_job(
 
 
 def _made_by() -> dict[str, str]:
-    """What the rounding of a job depends on."""
+    """The versions on which the rounding of a job depends."""
     compiled = library.how()
     return {"instructions": compiled["isa"], "torch": str(torch.__version__), "compiler": compiled["compiler"]}
 
 
 def _made_otherwise(begun: Mapping[str, str]) -> str:
-    """In words what of `_made_by` a resumed job does not go on with; "" where all is the same."""
+    """A sentence on the versions of `_made_by` that changed since a resumed job began; "" if none did."""
     changes = [f"{name} {begun[name]}, goes on with {now}" for name, now in _made_by().items() if begun[name] != now]
     return f"begun with {' and '.join(changes)}: rounding may differ from here on" if changes else ""

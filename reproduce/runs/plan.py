@@ -1,4 +1,4 @@
-"""Which jobs a scale consists of, which files feed which artifact, and when a job must run again.
+"""The jobs of a scale, the results files that feed each artifact, and the digest by which a job must run again.
 
 The Snakefile and the command line ask here; nothing in this module imports torch or pandas, because every start of
 Snakemake, also inside cluster jobs, pays for it. Snakemake asks most questions more than once: the plan is cached.
@@ -34,7 +34,7 @@ _JOB_NAME = re.compile(r"[a-z0-9-]+")
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What one call of `reproduce train` trains: a panel, or at paper scale one algorithm of it.
+    """A job, trained by one call of `reproduce train`: a panel, or at paper scale one algorithm of it.
 
     `panel` carries the seeds in force (an override included); `artifacts` are the ids that read the results. file: the
     name of its results file, if other jobs have it too ("": its own).
@@ -64,7 +64,7 @@ class Job:
 
     @cached_property
     def own(self) -> bool:
-        """Has code of a user's own a part in it?"""
+        """Tells whether an experiment of the job has a user's own code."""
         return any(map(own_code, self.experiments))
 
 
@@ -157,8 +157,7 @@ def _jobs(scale: str, paper: str, override: tuple[int, ...] | None) -> dict[str,
 
 
 def _is_part(part: Panel, whole: Panel) -> bool:
-    """Does `part` name the panel `whole`, all of it or some of its experiments and seeds? What they stand in for may
-    differ."""
+    """Tells whether `part` holds nothing but experiments and seeds of the panel `whole`; its substitute may differ."""
     same = part.experiments == whole.experiments or all(e in whole.experiments for e in part.experiments)
     return same and set(part.seeds) <= set(whole.seeds)
 
@@ -200,7 +199,7 @@ def outputs(scale: str, name: str) -> list[str]:
 
 
 def for_readers(scale: str, name: str, kind: str) -> list[str]:
-    """What is made of an artifact of a kind, but for its cells."""
+    """The table or figure files of an artifact, without its cells."""
     return [f"{kind}s/{scale}/{name.replace('/', '_')}{ending}" for ending in ENDINGS[kind]]
 
 
@@ -210,8 +209,8 @@ def artifact_files(scale: str) -> list[str]:
 
 
 def sources(scale: str, name: str) -> list[Source]:
-    """What rendering the artifact reads: the results file of each of its jobs. What is said of one without results
-    follows from the declaration alone, not from the data and the budget of this machine."""
+    """The results files of an artifact's jobs, which rendering reads. The remark on one without results follows from
+    the declaration alone, not from the data and the budget of this machine."""
     found = []
     for j in artifact_jobs(scale, name):
         data = f" on {' and '.join(map(pretty, j.requires))}" if j.requires else ""
@@ -243,7 +242,7 @@ def made_from(scale: str, name: str, read: Iterable[Job | Known] | None = None) 
 
 
 def missing(job: Job | Known) -> str:
-    """Why the job cannot run here ("needs svhn"), or "" if it can."""
+    """The reason why the job cannot run here ("needs svhn"), or "" if it can."""
     names = lacking(job)
     return f"needs {' and '.join(names)}" if names else ""
 
@@ -265,7 +264,8 @@ def _available(name: str, settings: Settings) -> bool:
 
 @cache
 def digest(job: Job, precision: str) -> str:
-    """Changes exactly when the results file would: experiments with code and labels (its columns), seeds, precision.
+    """A digest that changes exactly when the results file would: experiments with code and labels (its columns), seeds,
+    precision.
 
     Names the checkpoints of the job, which need not be one that an artifact declares: one of another digest is never
     resumed.

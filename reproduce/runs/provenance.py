@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, commit, machine, time."""
+"""The origin of a result: versions, commit, machine, time."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    """What git says of the package's repository, whose code runs anyway, whoever its owner is."""
+    """The answer of git about the package's repository, whose code runs anyway, whoever its owner is."""
     command = ["git", "-c", f"safe.directory={PACKAGE.parent.resolve()}", "-C", str(PACKAGE), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

@@ -1,4 +1,4 @@
-"""What a run will compute before it runs: samples, FLOPs, bytes; and its seconds, from those of the committed runs.
+"""The expected work of a run, samples, FLOPs and bytes, and its seconds by the rates of the committed runs.
 
 `rates.csv` holds what the committed runs took, a line for each algorithm with each size of network. An experiment takes
 the rate of the lines that are most like it. `python -m benchmarks plan` writes the file from `results/`, and says how
@@ -33,7 +33,7 @@ REFERENCE = 0.0009
 
 @dataclass(frozen=True)
 class Work:
-    """Of all seeds together: training samples, floating-point operations, peak bytes.
+    """The work of all seeds together: training samples, floating-point operations, peak bytes.
 
     A training sample counts as three forward passes, and as one more for each other model that its step asks.
     """
@@ -62,8 +62,8 @@ def others(rule: Rule) -> int:
 
 
 class Kind(NamedTuple):
-    """What the time of an experiment follows from: names of its network ("" for quadratics) and algorithm,
-    multiply-accumulates per sample (of quadratics 1)."""
+    """The properties that the time of an experiment follows from: names of its network ("" for quadratics) and
+    algorithm, multiply-accumulates per sample (of quadratics 1)."""
 
     model: str
     macs: int
@@ -71,12 +71,12 @@ class Kind(NamedTuple):
 
 
 def seconds(experiment: Experiment) -> float:
-    """Of a run, on the processor of the rates."""
+    """The seconds of a run on the processor of the rates."""
     return work(experiment) * rate(kind(experiment), rates())
 
 
 def cuda(experiment: Experiment) -> float:
-    """Of a run, on a GPU; of quadratics, which stay on the processor, there."""
+    """The seconds of a run on a GPU; quadratics stay on the processor."""
     problem: Any = experiment.problem
     if not problem.model:
         return seconds(experiment)
@@ -117,7 +117,7 @@ def rate(of: Kind, rates: Mapping[Kind, float]) -> float:
 
 @cache
 def machine() -> float:
-    """How many times as long as the processor of the rates this one takes."""
+    """This machine's time for a small computation, over that of the processor of the rates."""
     return timing() / REFERENCE
 
 

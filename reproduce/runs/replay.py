@@ -82,7 +82,7 @@ def replay(
 
 
 def _enough(run: Run, rounds: int) -> bool:
-    """Has the run `rounds` rounds behind it, evaluated as often as it should be, and once after training at least?"""
+    """Tells whether the run has `rounds` rounds behind it, evaluated as declared, and at least once after training."""
     history, last = run.state["history"], _recorded(run)
     evaluated = any(history[0][0] < row[0] <= last for row in history)
     return run.done or (last >= rounds and evaluated)

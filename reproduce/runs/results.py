@@ -1,4 +1,4 @@
-"""What is there of a job: the runs that are declared today, each joined with what its results file has of it.
+"""The state of a job: its declared runs, each joined with the stored run in its results file.
 
     current      same declaration, same code
     confirmed    same declaration, older code, but a replay with today's code gave the same numbers (`replay_lines`)
@@ -55,8 +55,8 @@ REPLAYED = (
 
 
 class Seen(NamedTuple):
-    """What is said of a run: its state; is it there, did it end at its target, is it of uncommitted code, is it to be
-    trained?"""
+    """The state of a run, and whether it is there, ended at its target, is of uncommitted code, and is due for
+    training."""
 
     state: str
     there: bool
@@ -77,7 +77,7 @@ class Joined:
 
     @property
     def due(self) -> bool:
-        """Is it to be trained?"""
+        """Tells whether the run is to be trained."""
         return self.state not in ("current", "confirmed") or (self.early and not settings().to_target)
 
     @property
@@ -88,7 +88,8 @@ class Joined:
 
 @dataclass(frozen=True)
 class Standing:
-    """The declared runs of a job; refused: why its results file cannot be used, "" if it can; exists: is it there?"""
+    """The declared runs of a job; refused: the reason why its results file cannot be used, "" if it can; exists: the
+    file is there."""
 
     runs: tuple[Joined, ...]
     refused: str = ""
@@ -96,12 +97,12 @@ class Standing:
 
     @property
     def there(self) -> list[Stored]:
-        """What can be used."""
+        """The stored runs that can be used."""
         return [run.stored for run in self.runs if run.stored]
 
     @property
     def usable(self) -> bool:
-        """May a table or figure be made of it? Each setting has a run at least."""
+        """Tells whether tables and figures can be made of the job: each setting has at least one run."""
         return {r.experiment for r in self.runs} == {r.experiment for r in self.runs if r.stored}
 
     @property
@@ -111,24 +112,25 @@ class Standing:
 
     @property
     def holds(self) -> bool:
-        """Is there nothing to train?"""
+        """Tells whether nothing is to be trained."""
         return not self.due
 
     @property
     def state(self) -> str:
-        """That of its worst run."""
+        """The state of the worst run."""
         return max((run.state for run in self.runs), key=[*WORDS].index)
 
     @property
     def words(self) -> str:
-        """What is there, for people; "" for a missing file."""
+        """The state in words, for people; "" for a missing file."""
         if self.refused or not self.exists:
             return self.refused
         return said([run.seen for run in self.runs]) or "current"
 
 
 def said(runs: Sequence[Seen]) -> str:
-    """What is to be said of runs; "" if all are of today's code and as declared: "3 of 9 runs missing; ..."."""
+    """The deviations of runs from today's code and from what is declared, in words: "3 of 9 runs missing; ..."; "" if
+    none."""
     counts = Counter(WORDS[run.state] for run in runs if run.state != "current")
     counts["followed only to the target"] = sum(run.early for run in runs)
     counts["of uncommitted code"] = sum(run.uncommitted for run in runs)
@@ -140,13 +142,13 @@ def said(runs: Sequence[Seen]) -> str:
 
 
 def standing(job: Job) -> Standing:
-    """What is there of `job`; the answer changes with the file, the code and the replays."""
+    """The standing of `job`, kept until the file, the code or the replays change."""
     key = stamp(Path(job.output)), stamp(replay_file(job.scale)), settings().precision_asked
     return (_standing.__wrapped__ if job.own else _standing)(job, *key)
 
 
 def stamp(path: Path | str) -> tuple[int, int] | bool:
-    """Changes with a file; False if nothing is there."""
+    """A value that changes with a file; False if nothing is there."""
     try:
         status = os.stat(path)
     except OSError:  # none, or a link that leads nowhere
@@ -165,8 +167,8 @@ def _standing(job: Job, stamp: tuple[int, int] | bool, replays: Any, precision: 
 
 
 def stays(job: Job, run: Stored) -> bool:
-    """Is a run of the job's results file still declared, with whatever seed? Of a file that other jobs have too,
-    nobody knows."""
+    """Tells whether a stored run's experiment is still declared, with whatever seed. Runs in a file that several jobs
+    share always stay."""
     mine = (e for e in job.experiments if dict(e.labels) == run.labels)
     return bool(job.file) or any(declares(run.experiment, e) for e in mine)
 
@@ -206,7 +208,8 @@ def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joi
 
 
 def _unchanged(files: Mapping[str, str]) -> bool:
-    """Do the files of a user's own still have these digests? Said once, by name."""
+    """Tells whether the files of a user's own still have these digests; then says once, by name, that they are
+    reused."""
     if not unchanged(files):
         return False
     say_once(
@@ -216,7 +219,7 @@ def _unchanged(files: Mapping[str, str]) -> bool:
 
 
 def parts(job: Job) -> tuple[Job, ...]:
-    """What is to be trained of `job`, as jobs: settings that lack the same seeds in one; () if it holds."""
+    """The due runs of `job` as jobs: settings that lack the same seeds are in one; () if it holds."""
     lacking: dict[Experiment, list[int]] = defaultdict(list)
     for run in standing(job).due:
         lacking[run.experiment].append(run.seed)
@@ -255,7 +258,7 @@ def read_by(scale: str, name: str) -> list[Joined]:
 
 
 def tally(declared: Iterable[Seen]) -> str:
-    """Those of the runs that are there, by state: "190 runs: 148 current, 42 confirmed; 142 of uncommitted code"."""
+    """The number of runs that are there, by state: "190 runs: 148 current, 42 confirmed; 142 of uncommitted code"."""
     runs = [run for run in declared if run.there]
     counts = Counter(run.state for run in runs)
     states = ", ".join(

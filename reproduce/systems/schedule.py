@@ -142,7 +142,7 @@ class Aggregation:
 
     @property
     def staleness(self) -> tuple[int, ...]:
-        """For every update, how many aggregations happened since the model it started from."""
+        """For every update, the number of aggregations since the model it started from."""
         return tuple(self.index - update.start_version for update in self.updates)
 
 
@@ -263,11 +263,11 @@ class Schedule:
         return list(self.stream(seed, aggregations, horizon))
 
     def stream(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Iterator[Aggregation]:
-        """As `simulate`, one after the other."""
+        """Yields the aggregations of `simulate` one after the other."""
         return self._drawn(Simulation(self, seed), aggregations, horizon)
 
     def timeline(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Timeline:
-        """As `simulate`, with all jobs. Without a horizon the timeline ends with the last aggregation."""
+        """The timeline of `simulate` with all jobs. Without a horizon it ends with the last aggregation."""
         run = Simulation(self, seed, record=True)
         drawn = list(self._drawn(run, aggregations, horizon))
         complete = aggregations is not None and len(drawn) == aggregations

@@ -144,7 +144,7 @@ ASKED = ("reduced", "paper")
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper.
+    """A statement of a paper and the checks that judge it.
 
     where: in the paper. checks: the check at each scale at which the claim is asked, and on the paper's `printed`
     numbers. unasked: why it is not asked at another. ours: scale -> has the check a number that the statement does
@@ -249,7 +249,7 @@ def _claim(paper: str, raw: Any, metrics: Mapping[str, Metric]) -> Claim:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Without what `merged` takes away."""
+    """A value without the entries that are null, which take keys away in `merged`."""
     if isinstance(value, dict):
         return {k: _without_nulls(v) for k, v in value.items() if v is not None}
     return [_without_nulls(v) for v in value] if isinstance(value, list) else value

@@ -210,7 +210,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _centre(low: float, high: float) -> float:
-    """One number for an observation: the finite end of a bound, NaN if there is none."""
+    """The middle of an observation's interval, the finite end of a bound, or NaN if there is none."""
     if math.isinf(low) and math.isinf(high):
         return low if low == high else math.nan
     return high if math.isinf(low) else low if math.isinf(high) else (low + high) / 2
@@ -237,7 +237,7 @@ class Part:
 
     @property
     def level(self) -> float:
-        """That of all intervals of the part together."""
+        """The confidence level of all intervals of the part together."""
         return 1 - (1 - self.single) / self.parts
 
 

@@ -179,8 +179,7 @@ def compare(
 
 
 def resolution(frame: pd.DataFrame, unit: str = "") -> float:
-    """The step of the numbers: the smallest difference between two different ones; 0 if it is not known. What
-    is counted is whole."""
+    """The smallest difference between two different numbers; without one, 1 for a unit in `COUNTED`, else 0."""
     numbers = np.unique(frame[ENDS].to_numpy())
     numbers = numbers[np.isfinite(numbers)]
     gaps = np.diff(numbers)

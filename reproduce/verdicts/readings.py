@@ -186,7 +186,7 @@ class Held:
 
 
 def held(paper: str, entries: Iterable[Where], results: Path | None = None) -> list[Held]:
-    """Those of the entries that have a reading, and cells of it. UserError where one asks for what is not there."""
+    """The entries that have a reading with cells, as `Held`. UserError where an entry asks for what is not there."""
     cells, found = read(paper, "readings", results), []
     for of in entries if len(cells) else ():
         wanted = [n for n in cells["reading"].unique() if any(fnmatchcase(n, each) for each in of.get("reading", ()))]
@@ -199,7 +199,7 @@ def held(paper: str, entries: Iterable[Where], results: Path | None = None) -> l
 
 
 def _held(paper: str, of: Where, cells: Rows, results: Path | None) -> list[Held]:
-    """That of an entry; none where no cell fulfils its conditions."""
+    """The `Held` of an entry in a list; empty where no cell fulfils its conditions."""
     there = cells["table"].unique()
     cells = cells.assign(**spelled(cells, dict.fromkeys(c for t in there for c in columns(paper, t) if c in cells)))
     rows = pd.concat([beside(paper, t, cells[cells["table"] == t]) for t in there], ignore_index=True)
@@ -228,8 +228,8 @@ def choose(of: Where, rows: Rows) -> list[tuple[Where, str]]:
 
 
 def nearest(others: Rows, tested: Rows) -> str:
-    """Of the readings that the rows to be tested have, the one with the least root mean square of the gaps on others,
-    over the printed numbers that all of them have."""
+    """The reading of the tested rows with the least root mean square of the gaps on others, over the printed numbers
+    that all of them have."""
     names = tested["reading"].unique()
     found = others[others["reading"].isin(names)].pivot(index=KEYS, columns="reading", values="gap").dropna()
     if found.empty or others["unit"].nunique() > 1 or not others.index.intersection(tested.index).empty:

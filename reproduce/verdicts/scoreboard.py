@@ -87,7 +87,7 @@ class Verdict(Outcome):
 
     @property
     def name(self) -> str:
-        """That of the claim in its paper."""
+        """The name of the claim in its paper."""
         return self.id.split("/", 1)[1]
 
     @property
@@ -110,12 +110,12 @@ def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[Clai
 
 
 def claims(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Those on claims, which runs can support or refute."""
+    """The verdicts on claims, which runs can support or refute."""
     return [v for v in verdicts if v.rests_on != CHECK]
 
 
 def checks(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Those on identities and configuration, which are so or not whatever is trained."""
+    """The verdicts on identities and configuration, which hold or fail whatever is trained."""
     return [v for v in verdicts if v.rests_on == CHECK]
 
 

@@ -1,4 +1,4 @@
-"""From cells to verdicts: what the numbers of a run say about a claim.
+"""Verdicts on claims, from cells: the numbers of a run support a claim, refute it, or leave it open.
 
 A check names numbers (one per setting and seed, `reproduce.verdicts.forms`) and the region where they must lie; the
 interval over the seeds decides (`reproduce.verdicts.judging`). `docs/claims.md` gives the rules.
@@ -126,7 +126,7 @@ def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
-    """One outcome from those under each alternative of an unstated choice: DEPENDS where one supports the claim and
+    """One outcome from those under each alternative of an unstated choice. DEPENDS where one supports the claim and
     another refutes it; INCONCLUSIVE where one is and the others agree.
 
     Alternatives without cells do not count; effect and interval are those of the first that counts (the first

@@ -67,7 +67,7 @@ def required(m: Measured) -> str:
 
 
 def demanded(m: Measured, ours: bool) -> str:
-    """The same, and whether we chose a number of it: "at least 2 points (a number of ours)"."""
+    """`required`, with a remark if we chose a number of it: "at least 2 points (a number of ours)"."""
     return required(m) + " (a number of ours)" * ours
 
 

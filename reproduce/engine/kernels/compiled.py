@@ -71,7 +71,7 @@ class Program:
             self.most //= 2
 
     def _may_be_wide(self) -> bool:
-        """Do the channels of all layers fill vectors, as channels.c wants them?"""
+        """Tells whether the channels of all layers fill vectors, as channels.c needs them."""
         buffers, lanes = self.trace.buffers, self.lanes
         filters = all(buffers[s.target].channels % lanes == 0 for s in self.trace.layers if s.kind == CONV)
         return filters and all(buffers[s.source].size >= lanes for s in self.trace.layers if s.kind == LINEAR)

@@ -236,7 +236,7 @@ def _build(folder: Path, known: str, sources: Sequence[Path], call: Sequence[str
 
 
 def _reason(error: Exception) -> str:
-    """One line of what went wrong."""
+    """The reason of a failed build, in one line."""
     if isinstance(error, subprocess.TimeoutExpired):
         return f"no answer within {PATIENCE} s"
     if isinstance(error, subprocess.CalledProcessError):

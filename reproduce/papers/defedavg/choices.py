@@ -1,4 +1,4 @@
-"""What Table I depends on: other readings of the paper's gaps, and the grid of rates that Table II was chosen from."""
+"""Variants of Table I: other readings of the paper's gaps, and the grid of rates that Table II was chosen from."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def panels(scale: str) -> tuple[Panel, ...]:
 
 
 def fits(v: Choice, setting: ClockSetting) -> bool:
-    """Does the choice make sense here? Only images have pixels, and networks to start otherwise."""
+    """Tells whether the choice makes sense here: only images have pixels, and networks to start otherwise."""
     return (v.changes != CENTRED and v.panel != "start") or len(setting.problem.sample.shape) == 3
 
 

@@ -35,8 +35,8 @@ def times(dataset: str, algorithm: str) -> pd.DataFrame:
 
 
 def on_grid(dataset: str, *algorithms: str) -> tuple[int, int]:
-    """Of the times with two digits, how many are a contact more than whole multiples of `GRID` contacts, to the last
-    digit; and how many there are."""
+    """The number of times with two digits that are one contact more than whole multiples of `GRID` contacts, to the
+    last digit; and the number of all such times."""
     texts = [t for a in algorithms for t in times(dataset, a)["paper_text"] if len(t.partition(".")[2]) == 2]
     unit = CONTACT[dataset]
     whole = [round((float(text) / unit - 1) / GRID) for text in texts]

@@ -36,7 +36,7 @@ def to_target(histories: Histories) -> pd.DataFrame:
 
 
 def of_readings(histories: Histories) -> pd.DataFrame:
-    """As `to_target`; nothing where nothing was trained, as at the scales that have no readings."""
+    """`to_target` of the readings; no rows where nothing was trained, as at the scales that have no readings."""
     return histories.frame if histories.frame.empty else to_target(histories)
 
 
@@ -174,8 +174,8 @@ def of_choices(histories: Histories) -> pd.DataFrame:
 
 
 def _whole(points: pd.DataFrame, histories: Histories) -> bool:
-    """Are all points of the grid there, judged and reported? Those that Table I has as well come without it, and are
-    none by themselves."""
+    """Tells whether all points of the grid are there, both judged and reported. Points that Table I has as well come
+    alone: they are no grid."""
     told = points.iloc[0]
     asked = [e for e in histories.experiments if all(e.labels[c] == told[c] for c in [*COLUMNS, "algorithm"])]
     return len(points.filter(POINT).drop_duplicates()) == len(asked)

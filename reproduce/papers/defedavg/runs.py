@@ -90,7 +90,7 @@ def run(
 
 
 def panel(name: str, setting: ClockSetting, experiments: Iterable[Experiment], seeds: tuple[int, ...] = ()) -> Panel:
-    """Under a name with the data set in the place of braces."""
+    """A panel; its `name` has braces in the place of the data set."""
     name = name.format(setting.dataset.replace("_", "-"))
     return Panel(name, tuple(experiments), seeds or setting.seeds, setting.substitute)
 
@@ -106,7 +106,7 @@ def times_panels(scale: str, n: int | None = None) -> tuple[Panel, ...]:
 
 
 def times_panel(setting: ClockSetting, distribution: str, n: int) -> Panel:
-    """One column of Table I for one distribution."""
+    """The panel of one column of Table I (n participants) for one distribution."""
     pairs = rates(setting, distribution, n).items()
     experiments = (run(setting, distribution, n, name, pair) for name, pair in pairs)
     return panel(f"{{}}-{distribution}-n{n}", setting, experiments, setting.seeds_of(distribution, n))
@@ -176,6 +176,6 @@ def schedules() -> Iterator[tuple[ClockSetting, str, int, Schedule]]:
 
 
 def example(name: str) -> Timeline:
-    """One of the timelines of Fig. 1."""
+    """The timeline of Fig. 1 under this policy."""
     pace = Pace(1.0, 0.0, 0.0, Explicit(settings.LENGTHS))
     return Schedule(settings.EXAMPLES[name], 3, 1, pace).timeline(0, horizon=settings.HORIZON)

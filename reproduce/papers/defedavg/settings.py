@@ -66,7 +66,7 @@ class ClockSetting:
         return 10 if 10 in self.few else self.few[1]
 
     def seeds_of(self, distribution: str, n: int) -> tuple[int, ...]:
-        """Of the panels of Table I and Figs. 2 to 5 and 7 with n participants."""
+        """The seeds of the panels of Table I and Figs. 2 to 5 and 7 with n participants."""
         return self.more.get((distribution, n), self.seeds)
 
 

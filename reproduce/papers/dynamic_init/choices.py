@@ -41,7 +41,7 @@ THREE = ("proposed", "previous", "average")
 
 
 def compared(text: str, changes: Mapping[str, Any], algorithm: str = "fedavg", **more: Any) -> tuple[Choice, ...]:
-    """One thing changed, with the schemes beside it."""
+    """One change, under each of the schemes that are compared."""
     return tuple(Choice(text, algorithm, scheme, changes, **more) for scheme in THREE)
 
 

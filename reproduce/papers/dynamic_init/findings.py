@@ -1,4 +1,4 @@
-"""What the printed numbers of Tables 8, 9 and 11 say by themselves: findings, in sentences with their numbers."""
+"""Findings from the printed numbers of Tables 8, 9 and 11 alone, in sentences with their numbers."""
 
 from __future__ import annotations
 

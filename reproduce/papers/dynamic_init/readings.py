@@ -1,4 +1,4 @@
-"""What is run: readings of Tables 8, 9 and 11 that their printed numbers suggest, beside what the paper says.
+"""The runs of readings of Tables 8, 9 and 11 that their printed numbers suggest, beside what the paper says.
 
 Eight sessions, a rate that does not fall, shared labels whole, schemes that go on from the pilot session; with FedAvg
 other choices are crossed with these, so that one cannot stand in for another unseen.
@@ -31,8 +31,8 @@ STEPS = (0.0072, 0.0102, 0.0144, 0.0204, 0.0288, 0.0408)
 
 
 class Reading(NamedTuple):
-    """One combination of choices. lr: at the start of a session. groups: how many take turns, and how many clients each
-    has, where they are not those of the tables."""
+    """A combination of choices by which printed tables may have been made. lr: at the start of a session. groups: how
+    many take turns, and how many clients each has, where they differ from the tables'."""
 
     lr: float
     decays: bool = False
@@ -52,7 +52,8 @@ Asked = tuple[str, str, Reading, str]
 
 
 def readings(scale: str) -> tuple[Panel, ...]:
-    """Panels of a label distribution on a data set; at reduced scale none: nothing is printed of it."""
+    """The panels of all readings, for each label distribution and data set. None at reduced scale, of which the paper
+    prints no numbers."""
     here, toy = SCALES[scale], Reading(0.02, rounds=10)
     if scale == "smoke":
         other = toy._replace(whole=False, carried=SCHEMES)

@@ -1,4 +1,4 @@
-"""What is run: clients that come and go in sessions, five local algorithms, five ways to start a session.
+"""The runs of dynamic_init: clients that come and go in sessions, five local algorithms, five ways to start a session.
 
 The paper's tables say which settings there are (`reported/*.csv`); a `SessionScale` says what stands for a data set and
 for a number of clients. Runs of a panel share partition, initial model and batches by (seed, round, client), so that
@@ -98,7 +98,7 @@ def _declared(scale: str, settings: tuple[tuple[str, str], ...]) -> tuple[str, t
 
 
 def departed(row: Row, data: SessionData, here: SessionScale) -> list[str]:
-    """In words where the clients and R of a row are not those that the paper prints."""
+    """Sentences on the clients and R of a row where they are not those that the paper prints."""
     main_table = "label_overlap" in row
     told = row.get("num_clients", "20" if main_table else "10")
     n = here.groups[told].clients if main_table else here.older[told]
@@ -177,12 +177,12 @@ def federation(kind: str, n: int, classes: int) -> tuple[Any, Membership, tuple[
 
 
 def views(sets: tuple[tuple[int, ...], ...]) -> tuple[str, ...]:
-    """What each group is evaluated on: its labels."""
+    """The evaluation view of each group: its labels."""
     return tuple("labels:" + ",".join(map(str, group)) for group in sets)
 
 
 def start(scheme: str, R: float) -> Start:
-    """How a session starts. Continuous carries on, with another local loss."""
+    """The start of a session under a scheme. "Continuous" carries on, with another local loss."""
     known: dict[str, Start] = {"proposed": Proposed(R=R), "random_pilot": RandomPilot(R=R), "average": Average()}
     return known.get(scheme, Previous())
 

@@ -1,4 +1,4 @@
-"""Of which sessions the numbers of Tables 8, 9 and 11 are: found from the printed numbers and our curves.
+"""The search for the sessions that Tables 8, 9 and 11 print numbers of, by comparison with our curves.
 
 A row group of a table (a setting with one algorithm) has three transitions and three schemes. Its sessions are the
 increasing triple that brings our means over seeds nearest to the printed numbers. A scheme is compared at the triple

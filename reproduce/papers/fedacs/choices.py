@@ -21,7 +21,7 @@ from reproduce.systems import System, link, work
 
 
 def exchanged(halves: Any) -> Any:
-    """With the halves of the clients exchanged: the slow ones own the last classes."""
+    """`halves` exchanged between the halves of the clients: the slow ones own the last classes."""
     return replace(halves, first=halves.second, second=halves.first)
 
 
@@ -42,7 +42,7 @@ class Choice:
 
 
 def calibrated(answer: str, calibration: Calibration | None, brief: bool = False) -> Choice:
-    """How or where the rates are calibrated."""
+    """A choice of how or where the rates are calibrated."""
     return Choice("calibrated", answer, {"algorithm.calibration": calibration}, only=CALIBRATED, brief=brief)
 
 
@@ -139,7 +139,7 @@ ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Cho
 
 
 def panels(scale: str) -> tuple[Panel, ...]:
-    """One per data set, and the quadratics."""
+    """A panel per data set, and those of the quadratics."""
     found = [
         Panel(
             f"sensitivity-{setting.name.replace('_', '-')}{ending}",

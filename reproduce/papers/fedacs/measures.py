@@ -42,7 +42,7 @@ def extremes(histories: Histories, system: System, clients: int) -> pd.DataFrame
 
 
 def traces(histories: Histories) -> Iterator[tuple[Experiment, Floats, Ints, Ints]]:
-    """For every run with results: its declaration, x [seeds, times, d], rounds [times], seeds [seeds].
+    """Yields, for every experiment with results: its declaration, x [seeds, times, d], rounds [times], seeds [seeds].
 
     A run that diverged has no values where it stopped.
     """
@@ -58,7 +58,7 @@ def traces(histories: Histories) -> Iterator[tuple[Experiment, Floats, Ints, Int
 
 
 def per_seed(histories: Histories, metric: str, number: Callable[[Any, Floats, Ints], Any]) -> pd.DataFrame:
-    """One row per run and seed of `number(experiment, x, rounds)` [seeds]; none where it is None."""
+    """Cells of `number(experiment, x, rounds)` [seeds], one row per seed; none for an experiment where it is None."""
     rows = [
         {**e.labels, "seed": int(seed), "metric": metric, "value": float(value)}
         for e, x, rounds, seeds in traces(histories)
@@ -147,7 +147,7 @@ def halves(histories: Histories) -> pd.DataFrame:
 
 
 def _first(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Is the class of a row one of the first half of its data set's?"""
+    """Marks the rows whose class is in the first half of their data set's classes."""
     label = rows["key"].astype(int)
     return label < (label.groupby(rows["dataset"]).transform("max") + 1) // 2
 

@@ -1,4 +1,4 @@
-"""What is run: readings of Tables 1 and 4 on MNIST beside what is declared, all with T_m in mini-batches."""
+"""The runs of readings of Tables 1 and 4 on MNIST, all with T_m in mini-batches, beside what is declared."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READINGS: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
 
 
 def readings(scale: str) -> tuple[Panel, ...]:
-    """One for each reading and system; at reduced scale none: nothing is printed of it."""
+    """A panel for each reading and system. None at reduced scale, of which the paper prints no numbers."""
     found, setting = list[Panel](), settings.SETTINGS[scale][0]
     for system, (name, (reading, changes, algorithms)) in product(TABLES, READINGS.items()):
         whole = runs.panel(setting, system, setting.alpha)

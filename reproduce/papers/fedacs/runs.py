@@ -1,4 +1,4 @@
-"""What is run for FedACS's figures and tables: quadratics (Figs. 2 to 5, 7, 8) and networks (section 6, appendix I)."""
+"""The runs of FedACS's figures and tables: quadratics (Figs. 2 to 5, 7, 8) and networks (section 6, appendix I)."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def algorithms(setting: NetworkSetting) -> dict[str, FedAvg]:
 
 
 def experiment(setting: NetworkSetting, system: str, alpha: Alpha, name: str, algorithm: FedAvg) -> Experiment:
-    """One run with a network; its labels also say how it is measured."""
+    """A run with a network; its labels also say how it is measured."""
     problem = Classification(
         setting.data, setting.model, ClassPerClient() if alpha == settings.ONE_CLASS else DirichletClass(float(alpha)),
         setting.clients, Shuffled(setting.batch), mean=setting.mean, std=setting.std,

@@ -1,4 +1,4 @@
-"""Where the algorithms converge on quadratics, and checks of the theory without a counterpart in the paper.
+"""The points where the algorithms converge on quadratics, and checks of the theory without a counterpart in the paper.
 
 With F_m(x) = 0.5 |x - e_m|^2, as all toys of the paper have, t local steps move the client by K_t (e_m - x), and the
 expected server step is x -> x - B x + c with B = sum f_m K_m, c = sum f_m K_m e_m (appendix C). The fixed point is

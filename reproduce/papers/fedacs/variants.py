@@ -47,7 +47,7 @@ class DrawnTwice(FedAvg):
 
 @dataclass(frozen=True)
 class FedACSDrawnTwice(DrawnTwice, FedACS):
-    """The same for FedACS."""
+    """FedACS with the draws of `DrawnTwice`."""
 
 
 @dataclass(frozen=True)

@@ -122,8 +122,8 @@ def rounds(histories: Histories) -> pd.DataFrame:
 
 
 def best_points(cells: pd.DataFrame, by: list[str], lower: bool) -> pd.DataFrame:
-    """Of cells with a column `point` (one metric) those of the best point of every group, as `<metric>_tuned`; and, as
-    rows without a seed, the point that was chosen: `tuned_learning_rate`, `tuned_lambda`, `tuned_mu`.
+    """The cells of the best point of every group, as `<metric>_tuned`, of cells with a column `point` (one metric).
+    Rows without a seed give the point that was chosen: `tuned_learning_rate`, `tuned_lambda`, `tuned_mu`.
 
     The mean over seeds decides, ties go to the first in the order of the grid; a point that diverged is never chosen.
     """

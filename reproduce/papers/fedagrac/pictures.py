@@ -111,7 +111,7 @@ def rates(ax: Axes, histories: Histories, cells: pd.DataFrame, limits: tuple[flo
 
 
 def over_time(block: np.ndarray, histories: Histories, cells: pd.DataFrame) -> None:
-    """Fig. 5: the same accuracies over simulated time and over rounds."""
+    """Fig. 5: test accuracy of the algorithms over simulated time and, beside it, over rounds."""
     rows = timed(histories)
     later = rows.loc[rows["round"] > 0, "value"]  # leaves out what the random initial models score
     for ax, x, label in zip(block.flat, ("time", "round"), ("simulated time (s)", "round"), strict=True):

@@ -1,4 +1,4 @@
-"""What is run: readings of Tables 1 and 2 that their printed numbers suggest, beside what is declared.
+"""The runs of readings of Tables 1 and 2 that their printed numbers suggest, beside what is declared.
 
 The split of the published code, one for all seeds; on it, clients drawn with replacement. How curves are read (the
 first hit, or that of a mean over ten rounds) needs no run.
@@ -24,7 +24,8 @@ PRINTED = {("rpi4", "fednova"): 25, ("jetson_nano", "fednova"): 50}
 
 
 def readings(scale: str) -> tuple[Panel, ...]:
-    """What is declared for both tables, and the readings beside it; at reduced scale none: nothing is printed of it."""
+    """The declared panels of both tables, and the readings beside them. None at reduced scale, of which the paper
+    prints no numbers."""
     if scale == "reduced":
         return ()
     declared = (*runs.table1(scale), *runs.table2(scale))
@@ -47,7 +48,8 @@ def beside(panel: Panel, name: str, split: str, experiments: Iterable[Experiment
 
 
 def asked(e: Experiment) -> bool:
-    """Is it run with clients drawn, too? The network on non-i.i.d. data, at printed utilisations."""
+    """Tells whether the experiment also runs with clients drawn: the network on non-i.i.d. data, at printed
+    utilisations."""
     if "utilization" in e.labels:
         return e.labels["utilization"] == PRINTED.get((str(e.labels["slow_device"]), str(e.labels["algorithm"])), 100)
     return bool(e.labels["non_iid"]) and e.labels["model"] == "cnn2"

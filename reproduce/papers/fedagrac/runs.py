@@ -1,4 +1,4 @@
-"""What is run: FedaGrac's preliminary experiments (Sections 1 and 4) and its comparisons (Section 6)."""
+"""The runs of FedaGrac's preliminary experiments (Sections 1 and 4) and of its comparisons (Section 6)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FIG1 = {
 
 
 def fig1(scale: str) -> tuple[Panel, ...]:
-    """All algorithms from the same start."""
+    """All algorithms of Fig. 1 on the two clients' linear regression (`theory.problem`), from the same start."""
     rounds = COMMON[scale].path
     system, clock = System(work=PerClient(theory.STEPS)), Rounds(rounds, every=10, trace=1)
     experiments = (
@@ -151,7 +151,7 @@ def table1(scale: str) -> tuple[Panel, ...]:
 
 
 def table2(scale: str) -> tuple[Panel, ...]:
-    """One panel per slow device: all utilisations of both algorithms."""
+    """A panel per slow device, with all utilisations of both algorithms."""
     s, common = settings.TABLE2[scale], COMMON[scale]
     partition = common.cnn.partition
     problem = replace(common.cnn, partition=replace(partition, data_seed=None) if s.drawn else partition)
@@ -180,7 +180,8 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
 
 
 def sensitivity(scale: str) -> tuple[Panel, ...]:
-    """One panel per question; FedAvg and FedNova, which have no λ, at λ = 0. Then other means of Fig. 5's steps."""
+    """A panel per question, FedAvg and FedNova, which have no λ, at λ = 0; then panels with other means of Fig. 5's
+    steps."""
     s, common = settings.SENSITIVITY[scale], COMMON[scale]
     found = []
     for name, asked in s.asked.items():
@@ -275,7 +276,7 @@ def rows(scale: str, tuned: bool = False) -> dict[tuple[str, str, LocalSteps], P
 
 
 def table6(scale: str) -> tuple[Panel, ...]:
-    """One per row, then the tuned grids."""
+    """A panel per row of Table 6, then the tuned grids."""
     return jobs(scale, "table6", [*rows(scale).values(), *rows(scale, tuned=True).values()])
 
 

@@ -50,8 +50,8 @@ TINY_CNN = Classification(
 
 
 class Common(NamedTuple):
-    """What the artifacts of a scale share: the network and its rate, the local steps of the preliminary experiments
-    where they are equal and where not, the seeds; `one_job`: a table's panels are trained together, because starting a
+    """Common settings of a scale's artifacts: the network and its rate, the local steps of the preliminary experiments
+    where they are equal and where not, the seeds. `one_job`: a table's panels are trained together, because starting a
     job takes longer than the job; `path`: rounds of Fig. 1."""
 
     even: Work = Steps(100)

@@ -1,4 +1,5 @@
-"""What needs no engine: the linear regression of Fig. 1, its paths on random instances, and the clock of Fig. 5."""
+"""The mathematics of FedaGrac without the engine: the linear regression of Fig. 1, its paths on random instances, and
+the clock of Fig. 5."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def server_paths(algorithm: str, minimisers: Floats, hessians: Floats, rounds: i
 
 
 def deviations(algorithm: str, minimisers: Floats, hessians: Floats) -> Floats:
-    """Largest distance [n] of the server's path from the straight line to the optimum, relative to its length."""
+    """The largest distance [n] of the server's path from the straight line to the optimum, over that line's length."""
     paths = server_paths(algorithm, minimisers, hessians)
     best = np.linalg.solve(hessians.sum(1), np.einsum("ncij,ncj->ni", hessians, minimisers)[..., None])[..., 0]
     length = np.linalg.norm(best, axis=1)
@@ -98,7 +99,7 @@ def deviations(algorithm: str, minimisers: Floats, hessians: Floats) -> Floats:
 
 
 def local_paths(experiment: Experiment, server: Floats, rounds: int) -> list[list[Floats]]:
-    """For drawing: the clients' ways between the models of the path `server` [T, 2]; [round][client] -> [K + 1, 2]."""
+    """The clients' paths between the models of the path `server` [T, 2], for drawing: [round][client] -> [K + 1, 2]."""
     problem: Any = experiment.problem
     algorithm, numbers = experiment.algorithm, experiment.system.work.values
     e, h = problem.minima(), np.array(problem.hessians)
@@ -144,7 +145,7 @@ EXTRA = {"fedavg": (2, 1, 3), "fednova": (2, 1, 3), "fedprox": (2, 3, 6), "scaff
 
 
 def bytes_per_round(experiment: Experiment) -> float:
-    """What one client and the server exchange in a round, both ways."""
+    """The bytes that one client and the server exchange in a round, both ways."""
     problem: Any = experiment.problem
     return EXTRA[str(experiment.labels["algorithm"])][0] * 4.0 * problem.model.parameters
 
@@ -158,7 +159,7 @@ def step_seconds(algorithm: str, model: Model, sample: tuple[int, ...], batch: i
 
 
 def seconds(experiment: Experiment, seed: int, overheads: bool = True) -> NDArray[np.float64]:
-    """When each round ends, [rounds + 1]; the first entry is the start, 0."""
+    """The simulated second at which each round ends, [rounds + 1]; the first entry is the start, 0."""
     problem: Any = experiment.problem
     algorithm = str(experiment.labels["algorithm"])
     step = step_seconds(algorithm, problem.model, problem.sample.shape, problem.batches.size, overheads)

@@ -1,4 +1,4 @@
-"""From the histories of FIARSE's runs to the cells of its tables and figures."""
+"""The cells of FIARSE's tables and figures, from the histories of its runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def by_size(rows: pd.DataFrame, scope: str) -> pd.DataFrame:
 
 
 def with_average(cells: pd.DataFrame) -> pd.DataFrame:
-    """And the mean over the sizes, unweighted; there are equally many clients of each, so locally it is their mean."""
+    """The cells, and those of the unweighted mean over the sizes; each size has equally many clients."""
     by = [c for c in cells.columns if c not in ("value", "model_size")]
     mean = cells.groupby(by, sort=False)["value"].agg(lambda v: v.mean(skipna=False)).reset_index()
     return pd.concat([cells, mean.assign(model_size="avg")], ignore_index=True)[list(cells.columns)]
@@ -100,7 +100,7 @@ def coordinates(histories: Histories, algorithm: str, metric: str, key: str = ""
 
 
 def masks(histories: Histories, algorithm: str) -> NDArray[np.bool_]:
-    """What the small client's submodel holds in each round [rounds, coordinates]."""
+    """Marks the coordinates that the small client's submodel holds in each round [rounds, coordinates]."""
     return coordinates(histories, algorithm, "mask", f"{size_key(SMALL)}:") > 0
 
 
@@ -119,7 +119,8 @@ def patterns(histories: Histories) -> pd.DataFrame:
 
 
 def _shift(held: NDArray[np.bool_], histories: Histories) -> int:
-    """How far the first kept unit of the first layer moves from one round to the next, around its width."""
+    """The number of units by which the first kept unit of the first layer moves from one round to the next, modulo the
+    width."""
     model: Any = histories.experiments[0].problem.model  # type: ignore[attr-defined]
     units, inputs = model.shapes["fc1.weight"]
     kept = held[:, : units * inputs].reshape(-1, units, inputs).any(2)  # [rounds, units]

@@ -76,8 +76,8 @@ def sweep(ax: Axes, histories: Histories, found: pd.DataFrame, algorithms: Seque
 
 
 def exploration(axes: np.ndarray, histories: Histories, found: pd.DataFrame) -> None:
-    """What submodels have reached, and the share of them that is replaced, over the rounds; one line per size. That
-    share is noise from round to round: trailing means of ten rounds show its course."""
+    """Two curves per size over the rounds: the share that submodels have reached, and the share that is replaced in
+    them. The latter is noise from round to round: trailing means of ten rounds show its course."""
     rows = of(histories, trained=False)
     shown = {"explored": "share of the weights", "replaced": "share of the submodel"}
     titles = ("reached so far", "replaced since the round before")

@@ -155,8 +155,8 @@ PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
 
 
 def data_sets(scale: str, which: str) -> list[str]:
-    """Those of images: the first stands for CIFAR-10, the last for CIFAR-100 ("alone": where one stands for both;
-    "reduced": at that scale alone, "below": and at smoke scale); those that Table 1 has beside them; texts."""
+    """The data sets of a kind. Images: the first stands for CIFAR-10, the last for CIFAR-100 ("alone": where one stands
+    for both; "reduced": at that scale alone, "below": also at smoke scale). "beside": Table 1's others. "texts"."""
     here = SCALES[scale]
     images = list(here.settings)
     alone = images if len(images) == 1 else []
@@ -167,7 +167,7 @@ def data_sets(scale: str, which: str) -> list[str]:
 
 
 def panels(name: str, scale: str) -> tuple[Panel, ...]:
-    """Of an artifact."""
+    """The panels of an artifact."""
     if name == "fig1":
         return patterns()
     return tuple(
