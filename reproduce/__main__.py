@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _leave_stdout() -> None:
-    """Python's exit would try to write the rest once more, and complain."""
+    """Points stdout at the null device, because Python's exit would else write the rest once more, and complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -100,7 +100,7 @@ def check_writable(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """While this goes on, no other process gets past it for the same folder, as far as its file system has locks."""
+    """Context that keeps other processes out of the same folder, as far as its file system has locks."""
     held = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
@@ -112,7 +112,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def sole(path: Path, what: str) -> Iterator[None]:
-    """While this goes on, no other process gets here for the same `path`, beside which the lock lies.
+    """Context that one process at a time has for the same `path`, beside which the lock lies.
 
     Raises UserError, which names the other one. The lock is the operating system's: it ends with its process, however
     that ends. Where the file system has no locks, a line says so.

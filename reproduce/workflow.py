@@ -242,11 +242,11 @@ class Asked:
         none."""
         job = job_of(wildcards)
         first = int(getattr(wildcards, "part", costs.submissions(job))) - 1
-        return [] if first < 1 or job.holds else [str(_enough(job).with_name(f"part{first}"))]
+        return [] if first < 1 or job.holds else [str(_trained_mark(job).with_name(f"part{first}"))]
 
     def training(self, wildcards: Any) -> str:
         """Train a job, or a part of it that ends in time with a checkpoint; nothing if one before it was enough."""
-        end = shlex.quote(str(_enough(job_of(wildcards))))
+        end = shlex.quote(str(_trained_mark(job_of(wildcards))))
         train = f"{self.command} train --scale {wildcards.scale} {wildcards.paper} {wildcards.job}"
         if hasattr(wildcards, "part"):
             return f"test -e {end} || timeout -s TERM {costs.piece():.0f} {train} && touch {end} || test $? -eq 124"
@@ -266,6 +266,6 @@ def job_of(wildcards: Any) -> Known:
     return next(found, None) or known(plan.job(*asked))
 
 
-def _enough(job: Known) -> Path:
+def _trained_mark(job: Known) -> Path:
     """The file that a part of a training leaves when all that the job is today is trained."""
     return Path(f"logs/{job.scale}/{job.paper}/{job.name}.due/{job.digest}")

@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> None:
                 "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them; there is "
                 "no alias at paper scale), or bring your own, --data FOLDER"
             )
-        _played(_match(args, specs, benchmarks), args, [b.substitute for b in benchmarks] if any(own.values()) else [])
+        _play(_match(args, specs, benchmarks), args, [b.substitute for b in benchmarks] if any(own.values()) else [])
 
 
 def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
@@ -109,7 +109,7 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
     return Match(specs, benchmarks, seeds(args.seeds), args.tune, args.all, factors, args.finished)
 
 
-def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:
+def _play(match: Match, args: argparse.Namespace, said: list[str]) -> None:
     """Checks a match, says its cost, trains it and shows the result; nothing begins if the result could not be written.
     said: notes on the user's own data."""
     match.check()

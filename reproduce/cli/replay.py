@@ -135,7 +135,7 @@ def replay(job: Job) -> Mapping[str, str]:
     if not trained:
         raise UserError("its settings have no seed in common: train the seeds that are missing")
     networks = any(problem.model for problem in problems)
-    seeds, length = (_first(there, trained), rounds) if networks else (trained, max(rounds, EXACT))
+    seeds, length = (_first_seeds(there, trained), rounds) if networks else (trained, max(rounds, EXACT))
     source, start, precision = code(job.experiments), time.monotonic(), there[0].precision
     files = [Source(job.panel.name, Path(job.output))]
     stored = load(files, job.scale, experiments=job.experiments).frame
@@ -163,7 +163,7 @@ def replay(job: Job) -> Mapping[str, str]:
     }
 
 
-def _first(there: Sequence[Stored], seeds: Sequence[int]) -> list[int]:
-    """For each training, the first run whose seed is one of `seeds`: these seeds in order."""
+def _first_seeds(there: Sequence[Stored], seeds: Sequence[int]) -> list[int]:
+    """The seeds that are the first of some training, in the order of `seeds`; a training is known by its date."""
     firsts = {run.training["date"]: run.seed for run in reversed(there) if run.seed in seeds}
     return [seed for seed in seeds if seed in firsts.values()]

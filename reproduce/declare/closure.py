@@ -73,7 +73,7 @@ def digest(of: frozenset[Path]) -> str:
 
 
 def installed(file: Path) -> bool:
-    """Returns whether it is of an installed library, or of this package."""
+    """Tells whether a file is of an installed library, or of this package."""
     folders = [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib")]
     return any(file.is_relative_to(folder) for folder in [*folders, PACKAGE])
 

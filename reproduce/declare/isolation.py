@@ -146,7 +146,8 @@ def sha256(file: Path) -> str:
 
 @contextmanager
 def settings_kept() -> Iterator[None]:
-    """Settings of torch, NumPy and Python are afterwards as they were: types, threads, precision, warnings, folder."""
+    """Context after which settings of torch, NumPy and Python are as before: types, threads, precision, warnings,
+    folder."""
     import numpy as np
     import torch
 

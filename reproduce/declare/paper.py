@@ -87,7 +87,8 @@ def _metrics() -> Mapping[str, Metric]:
 
 @dataclass(frozen=True)
 class Series:
-    """name: in print ("": that of its class). look: colour, dashes and marker in every figure (`report.looks`)."""
+    """The look of a series. name: in print ("": that of its class). look: colour, dashes and marker in every figure
+    (`report.looks`)."""
 
     look: str
     name: str = ""

@@ -57,7 +57,7 @@ NAMED = {int: "a whole number", float: "a number", bool: "True or False", str: "
 
 
 class Sample(NamedTuple):
-    """shape: (channels, height, width) of an image, (features,) of a table, (tokens,) of a text.
+    """The form of a sample. shape: (channels, height, width) of an image, (features,) of a table, (tokens,) of a text.
 
     dtype: "float" (of the arithmetic's precision) or "int64" (token ids). vocabulary: token ids are below it.
     """

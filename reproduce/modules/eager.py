@@ -81,7 +81,7 @@ class Live:
 
     @contextmanager
     def turn(self, *key: int) -> Iterator[None]:
-        """Inside, what the module draws is of the stream `key`; no other thread draws."""
+        """Context in which the module draws from the stream `key`; no other thread draws."""
         strided = any(isinstance(m, nn.Conv2d) and m.kernel_size == (1, 1) != m.stride for m in self.module.modules())
         with _GENERATOR, globally("module", *key), Unstrided() if strided else nullcontext():
             yield
@@ -110,7 +110,7 @@ class Live:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Whatever a module raises is a UserError."""
+        """Context that turns whatever a module raises into a UserError."""
         try:
             yield
         except UserError:

@@ -215,14 +215,14 @@ def key(v: Verdict) -> str:
 
 
 def numbers(v: Verdict) -> dict[str, str]:
-    """Ours, what is required, the paper's number."""
+    """The deciding number, ours and the paper's, and what is required of it, as far as there are any."""
     m = v.measured
     found = {"ours": wording.ours(v), "required": wording.demanded(m, v.ours)} if m else {}
     return {**found, "paper": wording.deciding(v.printed, v.names)} if v.printed else found
 
 
 def why(v: Verdict) -> list[str]:
-    """The reason, what it is beside the print, a note."""
+    """Sentences on a verdict: its reason, remarks on the printed numbers, a note."""
     evidence = "; ".join(filter(None, [wording.basis(v), wording.reason(v)]))
     return [s for s in (evidence, "; ".join(wording.beside_print(v)), wording.named(v.note, v.names)) if s]
 

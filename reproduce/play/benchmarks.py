@@ -46,7 +46,8 @@ class Refused(UserError):
 
 @dataclass(frozen=True)
 class Benchmark:
-    """name: as it was asked for. panel: where it comes from. own: the panel's algorithms by label, as declared.
+    """A benchmark. name: as it was asked for. panel: where it comes from. own: the panel's algorithms by label, as
+    declared.
 
     reference: the label of the one that all are compared with. substitute: what stands in for the paper's setting.
     """

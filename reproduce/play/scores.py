@@ -24,8 +24,8 @@ BY_CLIENT = ("worst_client", "client_spread")
 
 
 def curves(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFrame:
-    """lr, seed, round, time, value, status of every evaluation; where models of several sizes are evaluated, their
-    mean. metric: another one than the benchmark's."""
+    """Every evaluation as a row: lr, seed, round, time, value, status; where models of several sizes are evaluated,
+    their mean. metric: another one than the benchmark's."""
     seeds = {job.panel.name: job.panel.seeds}
     frame = histories.load(
         [histories.Source(job.panel.name, Path(job.output))], job.scale, (), job.experiments, seeds
@@ -38,8 +38,8 @@ def curves(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFrame:
 
 
 def of(job: Job, benchmark: Benchmark) -> pd.DataFrame:
-    """lr, seed, value, status: the mean of a run's last evaluations; NaN for a run that diverged. With `BY_CLIENT`, if
-    clients are told apart, likewise."""
+    """The scores of runs as rows: lr, seed, value, status. A value is the mean of a run's last evaluations; NaN for a
+    run that diverged. With `BY_CLIENT`, if clients are told apart, likewise."""
     found = _last(curves(job, benchmark), benchmark)
     for name in BY_CLIENT * benchmark.by_client:
         found[name] = _last(curves(job, benchmark, name), benchmark)["value"]

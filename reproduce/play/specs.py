@@ -29,7 +29,7 @@ from reproduce.systems.schedule import Policy
 
 @dataclass(frozen=True)
 class Named:
-    """options: fields that the name stands for. policy: without one the algorithm has rounds."""
+    """A named algorithm. options: fields that the name stands for. policy: without one the algorithm has rounds."""
 
     cls: type[FedAvg]
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -45,7 +45,8 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One axes, or block of axes. series: those it is declared to have, and whether they were run; why not all."""
+    """An axes, or a block of them, of a figure. series: those it is declared to have, and whether they were run; why:
+    the reason if not all were."""
 
     title: str
     labels: dict[str, Any]

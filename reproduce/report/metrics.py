@@ -55,7 +55,7 @@ _READING: ContextVar[Reading] = ContextVar("reading", default=DECLARED)
 
 @contextmanager
 def read_as(reading: Reading) -> Iterator[None]:
-    """Within, the reductions below read curves so."""
+    """Context in which the reductions below read curves as `reading` says."""
     token = _READING.set(reading)
     try:
         yield

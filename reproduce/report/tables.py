@@ -287,7 +287,8 @@ def _to_print(artifact: Artifact, frame: pd.DataFrame, paper: pd.DataFrame | Non
 def _places(
     artifact: Artifact, shown: pd.DataFrame, rows: list[Labels], columns: list[Labels]
 ) -> dict[tuple[int, int], dict[str, Any]]:
-    """Place -> cell. Ours has the place where one of the paper's with other settings would stand there, too."""
+    """Place -> cell. A cell of ours takes the place of one that only the paper has; two of ours there are a
+    ValueError."""
     at = [{labels: i for i, labels in enumerate(found)} for found in (rows, columns)]
     places: dict[tuple[int, int], dict[str, Any]] = {}
     for cell in shown.to_dict("records"):

@@ -77,7 +77,7 @@ class Known:
 
 
 class Catalogue(NamedTuple):
-    """total: how many tables and figures of the papers there are."""
+    """The contents of a scale. total: how many tables and figures of the papers there are."""
 
     total: str
     artifacts: tuple[Listed, ...]
@@ -131,8 +131,8 @@ def _read(said: dict[str, Any]) -> Known:
 
 
 def follows(scale: str) -> str:
-    """Digest of what all this follows from: names, sizes and times of the package's files and of the results; settings;
-    the machine, which the times are of."""
+    """Digest of all that the catalogue depends on: names, sizes and times of the package's files and of the results;
+    settings; the machine, which the times are of."""
     folders = [PACKAGE, *filter(None, [variable("REPRODUCE_PAPERS")])]
     sources = [os.path.join(root, name) for top in folders for root, _, names in os.walk(top) for name in names]
     paths = [path for path in sources if not path.endswith(".pyc")]

@@ -87,8 +87,8 @@ def said(costs: Iterable[Cost]) -> str:
     return " + ".join(filter(None, parts)) or duration(0)
 
 
-def on() -> str:
-    """Of what the seconds are."""
+def processor() -> str:
+    """The processor that estimated seconds are of, in words."""
     return "on one GPU, as is guessed" if settings().device == "cuda" else "on one core"
 
 

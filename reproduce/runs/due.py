@@ -30,7 +30,8 @@ HOURS = 1.0
 
 @dataclass(frozen=True)
 class Budget:
-    """hours: jobs that take longer are left out. gaps: train also what an artifact that is there was made without."""
+    """The limits of a workflow. hours: jobs that take longer are left out. gaps: train also what an artifact that is
+    there was made without."""
 
     hours: float = math.inf
     gaps: bool = True
@@ -134,7 +135,7 @@ def total(jobs: Iterable[Known]) -> str:
 
     found = list(jobs)
     time = costs.said(job.due for job in found)
-    return f"{counted(len(found), 'job')}, {'about ' * time[0].isdigit()}{time} {costs.on()}"
+    return f"{counted(len(found), 'job')}, {'about ' * time[0].isdigit()}{time} {costs.processor()}"
 
 
 # --- what exists and must be made again -------------------------------------------------------------------------------

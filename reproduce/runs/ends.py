@@ -59,7 +59,7 @@ def of(runs: Iterable[Joined]) -> Ends:
 def share(e: Experiment, ends: Ends) -> float | None:
     """The share of its length that a run of `e` is expected to go: the mean of the runs that are most like it, and at
     least as far as figures show. None if there is no run of its algorithm with its network on its data."""
-    far = {other: distance(e, other) for other in ends if _sort(other) == _sort(e)}
+    far = {other: distance(e, other) for other in ends if _comparable(other) == _comparable(e)}
     if not far:
         return None
     nearest = [went for other, d in far.items() if d == min(far.values()) for went in ends[other]]
@@ -67,13 +67,14 @@ def share(e: Experiment, ends: Ends) -> float | None:
 
 
 @cache
-def _sort(e: Experiment) -> tuple[Any, ...]:
+def _comparable(e: Experiment) -> tuple[Any, ...]:
     """The algorithm, network and data, which two runs must share to be compared."""
     return type(e.algorithm), type(e.problem.model), e.problem.requires
 
 
 def distance(one: Experiment, other: Experiment) -> float:
-    """Over all that is declared: of a positive number the logarithm of its ratio, of what else differs 1."""
+    """The distance of two declarations, summed over their fields: the logarithm of the ratio of positive numbers, else
+    1 for any difference."""
     a, b = _values(one), _values(other)
     return math.fsum(_far(a.get(name), b.get(name)) for name in a.keys() | b.keys())
 

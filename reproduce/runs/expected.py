@@ -1,4 +1,4 @@
-"""What the results of a scale should be, in short: `results/<scale>.json`, a number for each experiment and metric.
+"""The expected results of a scale, in short: `results/<scale>.json`, a number for each experiment and metric.
 
 At smoke scale no number means anything, but a kernel or an algorithm that is broken gives others. A number is the mean
 over all rounds, keys and seeds: it moves with any part of a curve, and little with the rounding of one round.

@@ -1,4 +1,4 @@
-"""The first rounds of a finished job once more: does today's code still give the numbers that it wrote down?
+"""Replays of a finished job: its first rounds run once more, and their numbers are compared with the stored ones.
 
 The runs are trained as ever and simply not asked for more, so that nothing in them knows of the end. Quadratics and
 schedules are float64 and agree to rounding (on one machine to the bit). Networks are float32: another order of sums
@@ -33,7 +33,8 @@ accuracy in float32, where the deviations found on one machine (`results/<scale>
 
 @dataclass(frozen=True)
 class Comparison:
-    """rounds: up to there all runs were compared; rows: numbers compared; deviation: the largest.
+    """The result of a replay. rounds: up to there all runs were compared; rows: numbers compared; deviation: the
+    largest.
 
     where: what deviates most, "" if nothing does. agrees: is the deviation within the tolerance?
     """
@@ -98,7 +99,7 @@ COLUMNS = ["round", "time", "metric", "key", "value"]
 
 
 def _rows(rows: pd.DataFrame, end: float) -> pd.DataFrame:
-    """Rows up to round `end`, with `which` of several of one name each is."""
+    """The rows up to round `end`; `which` numbers those of equal names."""
     mine = rows[rows["round"] <= end].reset_index(drop=True)
     return mine.assign(which=mine.groupby(NAMES[:-1]).cumcount())
 

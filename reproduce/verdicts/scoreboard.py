@@ -147,7 +147,7 @@ def said(found: Counter[str], ground: str = "") -> str:
 
 
 def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, Counter[str]]]:
-    """(ground, how many claims that rest on it have which verdict), the most first."""
+    """Pairs (ground, counts by verdict of the claims that rest on it), the strongest ground first."""
     found = list(verdicts)
     return [(ground, counts(v for v in found if v.rests_on == ground)) for ground in reversed(GROUNDS)]
 

@@ -25,8 +25,8 @@ SVHN_CONS = ProjectedConvNet()
 
 @dataclass(frozen=True)
 class SessionData:
-    """What a data set brings along: model, rounds T per session, learning rates (lr at the start of a session, share
-    of it that is left at the end).
+    """The settings of a data set: model, rounds T per session, learning rates (lr at the start of a session, share of
+    it that is left at the end).
 
     rate: of all algorithms but those in `rates`. source: the data, if they are not the set of that name. kind: the
     model of Tables 8-14 in the paper's words; networks: the model itself where it is another one there, by algorithm
@@ -77,10 +77,9 @@ class Group:
 
 @dataclass(frozen=True)
 class SessionScale:
-    """data: the paper's data set -> what is run for it. groups: printed n of Tables 1-7 -> clients. older: printed
-    number of clients of Tables 8-14, in all (in a session for Table 12) -> as run. always: settings that all rows have.
-    further: seeds of a label distribution and of Table 13 ("scale"), if not `seeds`.
-    """
+    """The settings of a scale. data: the paper's data set -> what is run for it. groups: printed n of Tables 1-7 ->
+    clients. older: printed number of clients of Tables 8-14, in all (in a session for Table 12) -> as run. always:
+    settings that all rows have. further: seeds of a label distribution and of Table 13 ("scale"), if not `seeds`."""
 
     data: Mapping[str, SessionData]
     groups: Mapping[str, Group]

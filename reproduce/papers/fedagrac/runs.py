@@ -33,7 +33,7 @@ class LocalSteps(NamedTuple):
 
     @property
     def work(self) -> Work:
-        """Drawn as in the published code."""
+        """The clients' numbers of local steps, drawn as in the published code."""
         return Steps(self.mean) if self.mode == "none" else Gaussian(self.mean, self.variance, self.mode)
 
 
@@ -242,8 +242,8 @@ def grid(rates: tuple[float, ...] = settings.RATES, lambdas: tuple[float, ...] =
 def compared(
     c: Comparison, name: str, scale: str, k: LocalSteps, points: Mapping[str, FedAvg] | None = None, stop: bool = False
 ) -> Panel:
-    """One distribution of the numbers of steps; with `points` a grid of hyper-parameters, of which "fedprox/0.01/0.1"
-    is FedProx at the point 0.01/0.1. stop: runs end at their target."""
+    """A panel of a comparison with one distribution of the numbers of steps. With `points` it is a grid of
+    hyper-parameters, of which "fedprox/0.01/0.1" is FedProx at the point 0.01/0.1. stop: runs end at their target."""
     labels: dict[str, Any] = {"model": c.model, "partition": c.partition}
     labels |= {"k_mean": k.mean, "k_variance": k.variance, "k_mode": k.mode}
     labels |= {"target_accuracy": c.target, "max_rounds": c.rounds} if c.target else {}

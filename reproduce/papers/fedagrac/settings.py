@@ -218,8 +218,8 @@ class Question(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """What is asked, by name, all with uneven steps; means: further ones of the steps of Fig. 5's regression; factors:
-    of the rate of the second network of Table 6."""
+    """The questions of the sensitivity panels, by name, all with uneven steps; means: further ones of the steps of Fig.
+    5's regression; factors: of the rate of the second network of Table 6."""
 
     asked: Mapping[str, Question]
     rounds: int

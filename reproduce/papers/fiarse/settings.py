@@ -46,7 +46,8 @@ class SubmodelSetting:
 
 @dataclass(frozen=True)
 class SubmodelScale:
-    """data set -> setting; what stands in for the paper's; the accuracy that a size should reach (percent).
+    """The settings of a scale: data set -> setting; what stands in for the paper's; the accuracy that a size should
+    reach (percent).
 
     settings: of images, the first for CIFAR-10 and the last for CIFAR-100, in all artifacts. texts: in Tables 1 and 5.
     beside: in Table 1 alone. seeds: at most so many of a lineup.
