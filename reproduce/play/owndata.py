@@ -20,7 +20,7 @@ from reproduce.errors import UserError, unknown
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.models.model import Model
 from reproduce.models.network import Network
-from reproduce.partitions import dirichlet, groups, labels
+from reproduce.partitions import dirichlet, groups, labels, sizes
 from reproduce.play.benchmarks import Benchmark, find
 from reproduce.play.specs import called, checked, fields, network, owned
 from reproduce.problem import Classification
@@ -32,7 +32,7 @@ ROUNDS = {"smoke": 10, "reduced": 50, "paper": 200}
 """The plain benchmark: so many rounds by scale, in which all clients train so many epochs; samples are IID."""
 PARTITIONS: dict[str, Any] = {
     name: kind
-    for module in (labels, dirichlet, groups)
+    for module in (labels, dirichlet, groups, sizes)
     for name, kind in vars(module).items()
     if hasattr(kind, "split") and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
 } | {"Dirichlet": dirichlet.DirichletClass}
