@@ -13,6 +13,7 @@
 | `Head`                                    | fedagrac, reduced scale                    |
 | `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init, Tables 8-14 |
 | `DirichletSizes`, `PowerLawSizes`         | none of them: for `play`                   |
+| `FeatureNoise`                            | likewise: data with noise                  |
 
 Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, no sample twice
 (but groups with shared labels say `shares_samples`), the same for the same arguments on every machine; a

@@ -21,6 +21,7 @@ from reproduce.models.declared import ConvNet, Softmax
 from reproduce.models.model import Model
 from reproduce.models.network import Network
 from reproduce.partitions import dirichlet, groups, labels, sizes
+from reproduce.partitions.noise import FeatureNoise
 from reproduce.play.benchmarks import Benchmark, find
 from reproduce.play.specs import called, checked, fields, network, owned
 from reproduce.problem import Classification
@@ -35,7 +36,7 @@ PARTITIONS: dict[str, Any] = {
     for module in (labels, dirichlet, groups, sizes)
     for name, kind in vars(module).items()
     if hasattr(kind, "split") and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
-} | {"Dirichlet": dirichlet.DirichletClass}
+} | {"Dirichlet": dirichlet.DirichletClass, "FeatureNoise": FeatureNoise}
 COLUMN = "column:"
 
 
@@ -65,12 +66,17 @@ class Own:
         if self.by_client and not isinstance(e.clock, Rounds):
             raise ValueError("clients are told apart where there are rounds")
         clock = replace(e.clock, by_client=True) if self.by_client else e.clock
-        return replace(e, problem=replace(problem, **self.fields), system=system, clock=clock)
+        return replace(e, problem=self.noisy(replace(problem, **self.fields)), system=system, clock=clock)
+
+    def noisy(self, problem: Classification) -> Any:
+        """The problem with the noise of its clients, if any is asked for."""
+        return self.partition.put(problem) if isinstance(self.partition, FeatureNoise) else problem
 
     @property
     def fields(self) -> dict[str, Any]:
         """The fields for a problem. What was said of the samples of other data does not hold of these."""
-        given = {"model": self.model, "partition": self.partition, "clients": self.clients, "data": self.data}
+        partition = labels.IID() if isinstance(self.partition, FeatureNoise) else self.partition
+        given = {"model": self.model, "partition": partition, "clients": self.clients, "data": self.data}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if self.data:
             half = (0.5,) * self.data.shape[0] if len(self.data.shape) == 3 else ()
@@ -181,7 +187,7 @@ def _plain(own: Own, scale: str) -> Benchmark:
     )
     try:
         with owned(own.name):
-            problem = Classification(**filled.fields, batches=Shuffled(BATCH))
+            problem = filled.noisy(Classification(**filled.fields, batches=Shuffled(BATCH)))
     except UserError as error:
         raise UserError(f"{error}{_hint(own)}") from error
     clock, epochs = Rounds(ROUNDS[scale], by_client=own.by_client), own.epochs or EPOCHS
