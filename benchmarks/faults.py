@@ -210,7 +210,7 @@ def _life(job: Job, place: Path, interval: float, prepare: Callable[[], None]) -
         prepare()
         from reproduce.runs.job import train_job
 
-        train_job(job.panel, job.experiments, "smoke", job.paper, job.name, "faults", place / "result.parquet")
+        train_job(job, place / "store/checkpoints/faults.pt", place / "result.parquet")
         status = 0
     except Stopped as stopped:
         status = 128 + stopped.number

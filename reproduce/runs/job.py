@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import torch
 
 from reproduce import store
 from reproduce.declare import isolation
-from reproduce.declare.experiment import Experiment, Panel, code, own_code
+from reproduce.declare.experiment import Experiment, code, own_code
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.host import Progress, Stopping
@@ -30,6 +30,8 @@ from reproduce.store import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from reproduce.runs.plan import Job
 
 
 def begin(
@@ -68,77 +70,33 @@ def frame(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def train_job(
-    panel: Panel,
-    experiments: Sequence[Experiment],
-    scale: str,
-    paper: str,
-    job: str,
-    digest: str,
-    output: Path,
-    stays: Callable[[Stored], bool] = lambda run: True,
-) -> None:
+def train_job(job: Job, place: Path, output: Path, stays: Callable[[Stored], bool] = lambda run: True) -> None:
     """Train, and put the runs into the results file `output`, beside those there that `stays` is true of; a job that
     was killed goes on from its checkpoint and ends in the same bits.
 
-    `digest` names the job's code and configuration: a checkpoint of another digest is never resumed.
+    place: of the checkpoint; its name has the digest of the job's code and configuration, and no other is resumed.
     """
-    here = settings()
+    here, panel, experiments, own = settings(), job.panel, job.experiments, any(map(own_code, job.experiments))
     if here.device == "cuda" and not torch.cuda.is_available():
         raise UserError("device is cuda, but torch sees no GPU: set device to cpu in the configuration")
     if commit().endswith("+"):
         print("the code differs from its commit: the result will be marked as of uncommitted code", file=sys.stderr)
     # The digests of the files as they are now; they may change while it trains.
-    started, declared = time.monotonic(), {e: (e.record(), code([e])) for e in experiments}
-    own, loaded = any(map(own_code, experiments)), isolation.sources()
+    declared, loaded = {e: (e.record(), code([e])) for e in experiments}, isolation.sources()
     splits = ClientSplits(here)
     scheduler = begin(experiments, panel.seeds, here, splits)
-    runs, trainer = scheduler.runs, scheduler.trainer
     asked = [(e.labels, seed) for e in experiments for seed in panel.seeds]
     store.check_data(output, asked, splits.provenance, stays)
-    earlier = 0.0, 0.0, 0  # seconds, processor time and memory before an interruption
-
-    def note() -> dict[str, Any]:
-        used = {
-            "cpu": scheduler.cpu,
-            "seconds": earlier[0] + time.monotonic() - started,
-            "process": earlier[1] + sum(os.times()[:4]),  # of this process and of those that it waited for
-            "memory": max(earlier[2], peak_memory()),
-        }
-        made = {"by": _made_by(), "strategies": sorted(trainer.used)}
-        if own:
-            made["own"] = {**isolation.sources(), **scheduler.sources, **loaded}
-        return {**made, "shared": scheduler.shared, **used}
-
-    checkpoint = Checkpoint(
-        here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
-    )
-    kept, changed = here.reuse or not own, ""  # what own code remembers is in no state
+    used = Used(scheduler, loaded if own else None)
+    checkpoint = Checkpoint(place, scheduler.runs, used.note, here.checkpoint)
+    kept = here.reuse or not own  # what own code remembers is in no state
     resumed = kept and checkpoint.restore()
-    if resumed:
-        trainer.used |= set(checkpoint.noted["strategies"])
-        scheduler.shared |= checkpoint.noted["shared"]
-        scheduler.cpu = list(checkpoint.noted["cpu"])
-        loaded |= checkpoint.noted.get("own", {})
-        earlier = checkpoint.noted["seconds"], checkpoint.noted["process"], checkpoint.noted["memory"]
-        changed = _made_otherwise(checkpoint.noted["by"])
-        print(changed, end="\n" if changed else "", file=sys.stderr)
+    changed = used.go_on(checkpoint.noted) if resumed else ""
     if here.device == "cpu" and any(getattr(e.problem, "model", None) for e in experiments):
         library.available(torch.float32)  # what is built is said before the bar
-    with Progress(re.sub(r"-[0-9a-f]{10}$", "", f"{scale}/{paper}/{job}"), runs) as progress, Stopping() as stopping:
-
-        def tick() -> None:
-            if stopping.signal:
-                if kept:
-                    checkpoint.save()
-                stopping.end(kept)
-            if kept:
-                checkpoint.tick()
-            progress.update()
-
-        finish(scheduler, tick)
-    used = note()
-    cost = [estimate(e, panel.seeds) for e in experiments]
+    title = re.sub(r"-[0-9a-f]{10}$", "", f"{job.scale}/{job.paper}/{job.name}")
+    _follow(scheduler, title, checkpoint, kept)
+    noted, cost = used.note(), [estimate(e, panel.seeds) for e in experiments]
     training = {
         "substitute": panel.substitute,
         "data": splits.provenance,
@@ -146,37 +104,78 @@ def train_job(
         "device": here.device,
         **({"gpu": torch.cuda.get_device_name()} if here.device == "cuda" else {}),
         "configured_precision": here.precision,
-        "precision": trainer.precision,
+        "precision": scheduler.trainer.precision,
         "threads": here.threads,
-        "strategies": sorted(trainer.used),
+        "strategies": noted["strategies"],
         "local_runs": scheduler.shared,
-        "seconds": round(used["seconds"], 2),
-        "cpu_seconds": round(used["process"], 2),
-        "peak_memory": used["memory"],
+        "seconds": round(noted["seconds"], 2),
+        "cpu_seconds": round(noted["process"], 2),
+        "peak_memory": noted["memory"],
         "seconds_by_part": {k: round(v, 2) for k, v in scheduler.seconds.items()},
         "resumed": resumed,
         "instructions_changed": changed,
         "samples": sum(c.samples for c in cost),
         "flops": sum(c.flops for c in cost),
-        **({"own": used["own"]} if own else {}),
+        **({"own": noted["own"]} if own else {}),
         **environment(),
     }
     stored = []
-    for run, seconds in zip(runs, used["cpu"], strict=True):
+    for run, seconds in zip(scheduler.runs, noted["cpu"], strict=True):
         record, source = declared[run.experiment]
         size, work = len(run.state["history"]), float(run.state["work"])
         stored.append(Stored(record, run.seed, training, source, size, round(seconds, 3), work))
-    store.merge(output, frame(runs), stored, stays)
+    store.merge(output, frame(scheduler.runs), stored, stays)
     checkpoint.remove()
 
 
-def _made_by() -> dict[str, str]:
-    """The versions on which the rounding of a job depends."""
-    compiled = library.how()
-    return {"instructions": compiled["isa"], "torch": str(torch.__version__), "compiler": compiled["compiler"]}
+class Used:
+    """The record of what a job has used, before its interruptions too, and of what its numbers depend on.
+
+    loaded: digests of the files of a user's own code, as it began; None without such code.
+    """
+
+    def __init__(self, scheduler: Scheduler, loaded: dict[str, str] | None) -> None:
+        self.scheduler, self.loaded, self.started = scheduler, loaded, time.monotonic()
+        self.before: dict[str, Any] = {"seconds": 0.0, "process": 0.0, "memory": 0}
+
+    def note(self) -> dict[str, Any]:
+        """All of it, as a checkpoint keeps it."""
+        scheduler, before, loaded, made = self.scheduler, self.before, self.loaded, library.how()
+        return {
+            "by": {"instructions": made["isa"], "torch": str(torch.__version__), "compiler": made["compiler"]},
+            "strategies": sorted(scheduler.trainer.used),
+            **({} if loaded is None else {"own": {**isolation.sources(), **scheduler.sources, **loaded}}),
+            "shared": scheduler.shared,
+            "cpu": scheduler.cpu,
+            "seconds": before["seconds"] + time.monotonic() - self.started,
+            "process": before["process"] + sum(os.times()[:4]),  # of this process and of those that it waited for
+            "memory": max(before["memory"], peak_memory()),
+        }
+
+    def go_on(self, noted: dict[str, Any]) -> str:
+        """Take over what a checkpoint noted; returns, and says, why numbers may differ from here on ("": no reason)."""
+        scheduler, begun, now = self.scheduler, noted["by"], self.note()["by"]
+        other = [f"{name} {begun[name]}, goes on with {now[name]}" for name in now if begun[name] != now[name]]
+        said = f"begun with {' and '.join(other)}: rounding may differ from here on" if other else ""
+        print(said, end="\n" if said else "", file=sys.stderr)
+        self.before = noted
+        scheduler.trainer.used |= set(noted["strategies"])
+        scheduler.shared |= noted["shared"]
+        scheduler.cpu = list(noted["cpu"])
+        if self.loaded is not None:
+            self.loaded |= noted["own"]
+        return said
 
 
-def _made_otherwise(begun: Mapping[str, str]) -> str:
-    """A sentence on the versions of `_made_by` that changed since a resumed job began; "" if none did."""
-    changes = [f"{name} {begun[name]}, goes on with {now}" for name, now in _made_by().items() if begun[name] != now]
-    return f"begun with {' and '.join(changes)}: rounding may differ from here on" if changes else ""
+def _follow(scheduler: Scheduler, title: str, checkpoint: Checkpoint, kept: bool) -> None:
+    """Train to the end, with a bar; kept: with checkpoints, one of them where a signal asks to stop."""
+    with Progress(title, scheduler.runs) as progress, Stopping() as stopping:
+
+        def tick() -> None:
+            if kept:
+                checkpoint.save() if stopping.signal else checkpoint.tick()
+            if stopping.signal:
+                stopping.end(kept)
+            progress.update()
+
+        finish(scheduler, tick)

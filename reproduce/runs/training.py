@@ -116,7 +116,7 @@ def _train(job: plan.Job, path: Path, stays: Callable[[Stored], bool]) -> None:
     digest = plan.digest(job, settings().precision)
     place = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}"
     with sole(place, f"{job.scale}/{job.paper}/{job.name}"):
-        train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path, stays)
+        train_job(job, Path(f"{place}.pt"), path, stays)
 
 
 def _runs(part: plan.Job) -> str:

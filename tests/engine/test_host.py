@@ -28,6 +28,7 @@ from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.runs import job as train
+from reproduce.runs.plan import Job
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps
@@ -100,7 +101,8 @@ def test_the_processor_has_the_name_and_the_instructions_of_its_first_core(
 def test_results_say_what_they_took(tmp_path: Path) -> None:
     panel = Panel("p", (experiment("a", steps=4000), experiment("b", lr=0.2)), (0, 1, 2))
     before = peak_memory()
-    train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "resources", tmp_path / "p.parquet")
+    job = Job("smoke", "fedacs", "p", panel, panel.experiments, ())
+    train.train_job(job, tmp_path / "p.pt", tmp_path / "p.parquet")
     runs = store.found(tmp_path / "p.parquet")[1]
     assert len(runs) == 6
     assert runs[0].training["cpu_seconds"] >= sum(run.seconds or 0 for run in runs) - 0.01 * 6
@@ -127,7 +129,7 @@ def test_an_interrupted_job_counts_on_and_knows_what_began_it(tmp_path: Path, mo
 
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("REPRODUCE_CHECKPOINT", "0")
-    arguments = (panel, panel.experiments, "smoke", "fedacs", "p", "d", out)
+    arguments = (Job("smoke", "fedacs", "p", panel, panel.experiments, ()), tmp_path / "p.pt", out)
     with monkeypatch.context() as first:
         first.setattr(train, "Checkpoint", Late)
         with pytest.raises(ZeroDivisionError):

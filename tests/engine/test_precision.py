@@ -124,7 +124,7 @@ def test_results_say_their_precision_and_so_does_every_caption(
     monkeypatch.setattr("reproduce.engine.strategies.LARGE", 0)
     e = Experiment({"algorithm": "fedavg"}, problem, System(work=Steps(1)), FedAvg(lr=0.1), Rounds(1))
     output = tmp_path / "r.parquet"
-    train_job(Panel("p", (e,), (0,)), (e,), "reduced", "fedacs", "p", "d", output)
+    train_job(plan.Job("reduced", "fedacs", "p", Panel("p", (e,), (0,)), (e,), ()), tmp_path / "r.pt", output)
     (record,) = json.loads(pq.read_table(output).schema.metadata[b"provenance"])["trainings"]
     assert record["precision"] == shown
     assert any("bfloat16" in how for how in record["strategies"]) == (shown == "bfloat16")

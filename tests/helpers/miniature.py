@@ -82,11 +82,11 @@ import os
 from reproduce.engine.written import run, write
 from reproduce.declare.experiment import code
 
-def train_job(panel, experiments, scale, paper, job, digest, output, stays):
-    if "diverge" in job:
+def train_job(job, place, output, stays):
+    if "diverge" in job.name:
         raise ZeroDivisionError("the training fell over")
     training = {"git": "c0ffee", "date": "today", "threads": int(os.environ["REPRODUCE_THREADS"])}
-    write(output, [run(e, seed, code([e]), **training) for e in experiments for seed in panel.seeds], stays)
+    write(output, [run(e, seed, code([e]), **training) for e in job.experiments for seed in job.panel.seeds], stays)
 """,
     "reproduce/report/__init__.py": "",
     "reproduce/report/histories.py": """

@@ -144,7 +144,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     panels = {panel.name: panel for name in ("sensitivity", "fig6", "fig7") for panel in NAMED[name].panels("smoke")}
     for name, panel in panels.items():
         found[name] = folder / f"{name}.parquet"
-        train_job(panel, panel.experiments, "smoke", "defedavg", name, "d", found[name])
+        train_job(plan.Job("smoke", "defedavg", name, panel, panel.experiments, ()), folder / f"{name}.pt", found[name])
     return found
 
 

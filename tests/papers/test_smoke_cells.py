@@ -47,7 +47,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Artifact], 
             if results.standing(job).state == "current":
                 path = Path(job.output).absolute()
             elif not path.exists():
-                train_job(job.panel, job.experiments, "smoke", job.paper, job.name, "test", path)
+                train_job(job, path.with_suffix(".pt"), path)
             sources.append(Source(job.panel.name, path))
         panels = artifact.panels("smoke")
         return load(sources, "smoke", (p.substitute for p in panels), [e for p in panels for e in p.experiments])

@@ -86,7 +86,7 @@ def one_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     numbers = expected.read("smoke")[JOB]
     monkeypatch.setattr(plan, "jobs", lambda scale: (job,))
     monkeypatch.chdir(tmp_path)
-    train_job(job.panel, job.experiments, job.scale, job.paper, job.name, "test", Path(job.output))
+    train_job(job, tmp_path / "one.pt", Path(job.output))
     expected.write("smoke", {JOB: numbers})
     return tmp_path / job.output
 

@@ -78,9 +78,9 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[int, ...]]
     """How many settings every training had, and which seeds."""
     found: list[tuple[int, tuple[int, ...]]] = []
 
-    def train_job(panel: Any, experiments: Any, *rest: Any) -> None:
-        found.append((len(experiments), tuple(panel.seeds)))
-        real(panel, experiments, *rest)
+    def train_job(job: Job, *rest: Any) -> None:
+        found.append((len(job.experiments), tuple(job.panel.seeds)))
+        real(job, *rest)
 
     real = engine.train_job
     monkeypatch.setattr(engine, "train_job", train_job)
