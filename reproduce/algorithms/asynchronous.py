@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Full, Names, Play, State, Tensor
-from reproduce.declare.values import NonNegative
-from reproduce.engine.requests import Ints, Train, Trained
+from reproduce.algorithms.base import Env, FedAvg, Full, Names, Play, State, Tensor
+from reproduce.declare.values import Floats, Ints, NonNegative
+from reproduce.engine.requests import Train, Trained
 
 
 @dataclass

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.declare.values import Count, Fraction, Positive
-from reproduce.engine.requests import Evaluate, Evaluated, Ints, Request, Train, Trained
+from reproduce.declare.values import Count, Floats, Fraction, Ints, Positive
+from reproduce.engine.requests import Evaluate, Evaluated, Request, Train, Trained
 from reproduce.engine.rule import Rule
 from reproduce.errors import UserError
 from reproduce.streams import rng
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 else:  # which are words in annotations: declaring and planning need no torch
     Env = Tensor = Any
 
-Floats = NDArray[np.float64]
 State = dict[str, Any]
 Play = Generator[Request | list[Request], Any, None]
 Names = Mapping[str, Mapping[str, Any]]

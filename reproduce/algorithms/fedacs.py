@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Participants, RoundContext, State, objective, observe
-from reproduce.declare.values import Count, Fraction
+from reproduce.algorithms.base import Env, FedAvg, Names, Participants, RoundContext, State, objective, observe
+from reproduce.declare.values import Count, Floats, Fraction
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Participants, RoundContext, State, Tensor, received
-from reproduce.declare.values import NonNegative, Whole
-from reproduce.engine.requests import Gradient, Ints, Request, Train, Trained
+from reproduce.algorithms.base import Env, FedAvg, Participants, RoundContext, State, Tensor, received
+from reproduce.declare.values import Floats, Ints, NonNegative, Whole
+from reproduce.engine.requests import Gradient, Request, Train, Trained
 from reproduce.engine.rule import Rule
 
 

@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Participants, RoundContext
+from reproduce.algorithms.base import Env, FedAvg, Participants, RoundContext
+from reproduce.declare.values import Floats
 
 
 @dataclass(frozen=True)

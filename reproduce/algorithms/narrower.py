@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reproduce.algorithms.base import Env, Names, Participants, Play, RoundContext, State, Tensor
 from reproduce.algorithms.submodels import Submodels, partial_average
-from reproduce.declare.values import Count, NonNegative, Positive, Share, Whole
+from reproduce.declare.values import Count, Ints, NonNegative, Positive, Share, Whole
 from reproduce.engine.requests import Evaluate, Request
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
 
@@ -92,7 +91,7 @@ class Narrower(Submodels):
         return masks
 
 
-def positions(whole: Shapes, part: Shapes, offset: int = 0) -> NDArray[np.int64]:
+def positions(whole: Shapes, part: Shapes, offset: int = 0) -> Ints:
     """Positions [P_part] in the whole model's vector of the parameters of `part`, in the order of `part`.
 
     `part` has the same parameters, or some of them, with shorter axes. An axis of length c cut to k < c keeps the

@@ -11,7 +11,6 @@ import numpy as np
 from reproduce.algorithms.base import (
     Env,
     FedAvg,
-    Floats,
     Full,
     Names,
     Participants,
@@ -21,7 +20,7 @@ from reproduce.algorithms.base import (
     objective,
     received,
 )
-from reproduce.declare.values import Count, Whole
+from reproduce.declare.values import Count, Floats, Whole
 from reproduce.engine.requests import Gradient, Request, Trained
 from reproduce.streams import rng
 

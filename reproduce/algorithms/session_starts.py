@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import Floats, Tensor
-from reproduce.declare.values import Count, NonNegative, Whole
+from reproduce.algorithms.base import Tensor
+from reproduce.declare.values import Count, Floats, NonNegative, Whole
 
 TINY = 1e-12
 """A gradient with a smaller norm has no direction: its unit vector is zero."""

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Participants, RoundContext, State, Tensor, record
-from reproduce.declare.values import Fraction, Share
+from reproduce.algorithms.base import Env, FedAvg, Names, Participants, RoundContext, State, Tensor, record
+from reproduce.declare.values import Floats, Fraction, Share
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.rule import Rule
 

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
-from reproduce.algorithms.base import Env, Floats, Play, State, Tensor, record
+from reproduce.algorithms.base import Env, Play, State, Tensor, record
 from reproduce.clocks.step import Target, diverged, measure, step
-from reproduce.declare.values import Count, NonNegative, Positive, Whole
-from reproduce.engine.requests import Evaluate, Ints
+from reproduce.declare.values import Count, Floats, Ints, NonNegative, Positive, Whole
+from reproduce.engine.requests import Evaluate
 from reproduce.systems import Steps, System
 from reproduce.systems.policies import FavanoPolicy
 from reproduce.systems.schedule import Policy, Schedule

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from reproduce.algorithms.base import Env, FedAvg, Floats, State, Tensor, record
-from reproduce.declare.values import Count
-from reproduce.engine.requests import Evaluate, Ints, Train, Trained, listed
+from reproduce.algorithms.base import Env, FedAvg, State, Tensor, record
+from reproduce.declare.values import Count, Floats, Ints
+from reproduce.engine.requests import Evaluate, Train, Trained, listed
 
 
 @dataclass(frozen=True)

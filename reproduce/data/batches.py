@@ -12,13 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reproduce.declare.values import Count, calling
+from reproduce.declare.values import Count, Indices, calling
 from reproduce.errors import UserError
 from reproduce.streams import Key, rng
-
-Indices = NDArray[np.int64]
 
 
 def permutations(key: Key, values: Indices, count: int) -> Indices:

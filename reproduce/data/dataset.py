@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.data.sources import VOCABULARY
-from reproduce.declare.values import Count, Sample, check
+from reproduce.declare.values import Count, Ints, Sample, check
 from reproduce.errors import UserError
 
 PARTS = ("train", "test")
@@ -100,7 +100,7 @@ def summed(arrays: Iterable[NDArray[Any]], texts: Iterable[Any] = ()) -> str:
     return sha256.hexdigest()
 
 
-def by_contents(x: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.int64]:
+def by_contents(x: NDArray[Any], y: Ints) -> Ints:
     """An order of samples that their contents decide: any permutation of them is put into the same order."""
     rows = zip(x, y, strict=True)
     keys = [hashlib.blake2b(a.tobytes(), key=b"order %d" % b, digest_size=16).digest() for a, b in rows]
@@ -129,9 +129,9 @@ class Dataset:
 
     name: str
     train_x: NDArray[Any]
-    train_y: NDArray[np.int64]
+    train_y: Ints
     test_x: NDArray[Any]
-    test_y: NDArray[np.int64]
+    test_y: Ints
     n_classes: int
     sha256: str
     note: str = ""

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.data.dataset import Dataset
-from reproduce.declare.values import Sample
+from reproduce.declare.values import Ints, Sample
 
-Labels = NDArray[np.int64]
-Draw = Callable[[Labels], NDArray[Any]]
+Draw = Callable[[Ints], NDArray[Any]]
 """Labels [N] -> a sample of each class, [N, ...]."""
 
 
@@ -37,7 +36,7 @@ def digits() -> Dataset:
     return _dataset("digits", [(x[part], y[part]) for part in (order[:1437], order[1437:])], 10)
 
 
-def _dataset(name: str, parts: list[tuple[NDArray[Any], Labels]], classes: int) -> Dataset:
+def _dataset(name: str, parts: list[tuple[NDArray[Any], Ints]], classes: int) -> Dataset:
     digest = hashlib.sha256(b"".join(array.tobytes() for part in parts for array in part)).hexdigest()
     (train_x, train_y), (test_x, test_y) = parts
     return Dataset(name, train_x, train_y, test_x, test_y, classes, digest)
@@ -118,7 +117,7 @@ class ImageBlobs(Generated):
         coarse = rng.uniform(40, 215, (self.classes, 4, 4, self.channels))
         means = coarse.repeat(self.side // 4, axis=1).repeat(self.side // 4, axis=2)  # [classes, side, side, channels]
 
-        def draw(y: Labels) -> NDArray[np.uint8]:
+        def draw(y: Ints) -> NDArray[np.uint8]:
             x = means[y] + self.noise * rng.standard_normal((len(y), *means.shape[1:]))
             return np.clip(np.rint(x), 0, 255).astype(np.uint8)
 
@@ -150,7 +149,7 @@ class TopicTokens(Generated):
         words = np.arange(1, self.vocabulary, dtype=np.int32)
         share = len(words) // self.classes
 
-        def draw(y: Labels) -> NDArray[np.int32]:
+        def draw(y: Ints) -> NDArray[np.int32]:
             shape = (len(y), self.length)
             topical = y[:, None] * share + rng.integers(0, share, shape)
             x = words[np.where(rng.random(shape) < self.own, topical, rng.integers(0, len(words), shape))]

@@ -21,7 +21,9 @@ from reproduce.declare import closure
 from reproduce.errors import UserError
 from reproduce.streams import WORD, globally
 
-Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Indices = Ints
 Labels = NDArray[np.integer]
 Test = Callable[[Any], bool]
 

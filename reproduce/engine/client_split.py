@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.data.batches import Indices, Shuffled, planned
+from reproduce.data.batches import Shuffled, planned
 from reproduce.data.dataset import features, summed
 from reproduce.data.tokens import BytePairs, pieces
-from reproduce.declare.values import foreign
+from reproduce.declare.values import Indices, foreign
 from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import Objectives, QuadraticSplit
 from reproduce.engine.requests import Gradient

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce.declare.values import Floats, Ints
 from reproduce.engine.rule import Rule
 from reproduce.models.model import Model
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Ints = NDArray[np.int64]
 PLAIN = Rule()
 
 
@@ -42,7 +42,7 @@ class Train:
     clients: Ints
     steps: Ints
     start: Tensor
-    lr: float | NDArray[np.float64]
+    lr: float | Floats
     round: int | Ints
     rule: Rule = PLAIN
     offset: Ints | None = None
@@ -148,7 +148,7 @@ class Evaluated:
     took: as in `Trained`.
     """
 
-    metrics: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    metrics: dict[str, Floats] = field(default_factory=dict)
     correct: NDArray[np.bool_] | None = None
     took: float = 0.0
 

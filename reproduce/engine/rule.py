@@ -14,7 +14,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from reproduce.declare.values import Floats, Ints
 
 SGD_TERMS = frozenset({"mu", "momentum", "decay", "mean_gradient", "first_gradient"})
 """Fields of the rule that make sense for any function, a quadratic included."""
@@ -93,7 +94,7 @@ class Rule:
         used = (f.name for f in fields(self) if getattr(self, f.name) != f.default)
         return tuple(name for name in used if name not in SGD_TERMS)
 
-    def norms(self, steps: NDArray[np.int64], lr: float) -> NDArray[np.float64]:
+    def norms(self, steps: Ints, lr: float) -> Floats:
         """Accumulation norms A_m = ||a_m||_1 of local runs of `steps` [N] at rate `lr` (FedNova, Sec. 4).
 
         A run's update is -lr * sum_t a_t g_t; a proximal pull can make some a_t negative.

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.data.batches import Indices, permutations
+from reproduce.data.batches import permutations
+from reproduce.declare.values import Indices
 from reproduce.engine.client_split import ClientSplit
 from reproduce.engine.kernels.library import HERE, addresses, call, exact
 from reproduce.engine.layout import Layout

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reproduce.declare.values import Bounds, Indices, Labels, calling, foreign
+from reproduce.declare.values import Bounds, Floats, Indices, Labels, calling, foreign
 from reproduce.errors import UserError
 
 TRAIN, TEST = 1, 2  # key of the stream that cuts the training set and the test set
@@ -111,7 +110,7 @@ def pick(row: list[float], u: float) -> int:
     return min(bisect_right(row, u * row[-1]), bisect_left(row, row[-1]))
 
 
-def cut(indices: Indices, shares: NDArray[np.float64]) -> list[Indices]:
+def cut(indices: Indices, shares: Floats) -> list[Indices]:
     """`indices` in consecutive pieces at floor(cumulative share * length); the last piece takes the rest."""
     return np.split(indices, (np.cumsum(shares) * len(indices)).astype(np.int64)[:-1])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.declare.values import Indices, Labels, Seed, Whole
+from reproduce.declare.values import Floats, Indices, Labels, Seed, Whole
 from reproduce.errors import UserError
 from reproduce.partitions.base import (
     ATTEMPTS,
@@ -24,8 +24,6 @@ from reproduce.partitions.base import (
     stream,
 )
 
-Matrix = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class DirichletClass:
@@ -37,7 +35,7 @@ class DirichletClass:
     alpha: Prior
     min_size: Whole = 10
 
-    def shares(self, classes: int, clients: int, rng: np.random.Generator) -> Matrix | None:
+    def shares(self, classes: int, clients: int, rng: np.random.Generator) -> Floats | None:
         """The clients' shares of each class, [classes, clients]; None if some class has no client."""
         return rng.dirichlet(np.full(clients, self.alpha), size=classes)  # p_c ~ Dir(alpha 1_M)
 
@@ -61,7 +59,7 @@ class DirichletClient(DirichletClass):
 
     min_size: Whole = 1
 
-    def shares(self, classes: int, clients: int, rng: np.random.Generator) -> Matrix | None:
+    def shares(self, classes: int, clients: int, rng: np.random.Generator) -> Floats | None:
         mix = rng.dirichlet(np.full(classes, self.alpha), size=clients).T  # q_m ~ Dir(alpha 1_C), as [classes, clients]
         totals = mix.sum(axis=1, keepdims=True)
         return mix / totals if (totals > 0).all() else None  # p_cm = q_mc / sum_m q_mc
@@ -136,7 +134,7 @@ class BalancedDirichlet:
         groups, rng = by_class(labels), stream(drawn(self.data_seed, seed), TRAIN)
         return _deal(list(groups.values()), rng.dirichlet(np.full(len(groups), self.alpha), size=clients), rng)
 
-    def priors(self, classes: int, clients: int, seed: int) -> Matrix:
+    def priors(self, classes: int, clients: int, seed: int) -> Floats:
         """The priors [clients, classes in ascending order] of a split, with which its stream begins."""
         return stream(drawn(self.data_seed, seed), TRAIN).dirichlet(np.full(classes, self.alpha), size=clients)
 
@@ -147,7 +145,7 @@ class BalancedDirichlet:
         return _deal(groups, priors, stream(drawn(self.data_seed, seed), TEST))
 
 
-def _cut_classes(groups: Sequence[Indices], shares: Matrix, rng: np.random.Generator) -> list[Indices]:
+def _cut_classes(groups: Sequence[Indices], shares: Floats, rng: np.random.Generator) -> list[Indices]:
     """Each class shuffled and cut by its row of `shares` [classes, clients]."""
     cuts = [cut(rng.permutation(indices), row) for indices, row in zip(groups, shares, strict=True)]
     return joined([[pieces[client] for pieces in cuts] for client in range(shares.shape[1])])
@@ -169,7 +167,7 @@ def _fill_empty(parts: list[Indices]) -> list[Indices]:
     return parts
 
 
-def _deal(groups: Sequence[Indices], priors: Matrix, rng: np.random.Generator) -> list[Indices]:
+def _deal(groups: Sequence[Indices], priors: Floats, rng: np.random.Generator) -> list[Indices]:
     """The loop of `BalancedDirichlet` on plain lists: one sample at a time, equal sizes, without rejection."""
     clients, quota = len(priors), sum(map(len, groups)) // len(priors)
     pools = [iter(indices.tolist()) for indices in groups]
@@ -191,7 +189,7 @@ def _deal(groups: Sequence[Indices], priors: Matrix, rng: np.random.Generator) -
     return [rng.permutation(np.array(indices, np.int64)) for indices in taken]
 
 
-def _restricted(priors: Matrix, left: NDArray[np.bool_]) -> list[list[float]]:
+def _restricted(priors: Floats, left: NDArray[np.bool_]) -> list[list[float]]:
     """Cumulative prior mass on the classes that are there; a client without any is uniform on them."""
     mass = priors * left
     mass = np.where(mass.sum(axis=1, keepdims=True) > 0, mass, left.astype(np.float64))

@@ -9,9 +9,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reproduce.declare.values import Fraction, Indices, Labels, Whole
+from reproduce.declare.values import Floats, Fraction, Indices, Labels, Whole
 from reproduce.errors import UserError
 from reproduce.partitions.base import (
     ATTEMPTS,
@@ -237,7 +236,7 @@ class DistinctLabels:
         return evenly(labels, owners, clients, stream(seed, TRAIN))
 
 
-def _restricted(prior: NDArray[np.float64], pools: list[list[int]], tries: int) -> tuple[list[float], float]:
+def _restricted(prior: Floats, pools: list[list[int]], tries: int) -> tuple[list[float], float]:
     """Cumulative prior on the non-empty pools, and the chance that one of `tries` draws of the prior hits one."""
     row: list[float] = np.cumsum([p if pool else 0.0 for p, pool in zip(prior.tolist(), pools, strict=True)]).tolist()
     mass = min(1.0, row[-1])

@@ -19,9 +19,8 @@ from itertools import islice
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reproduce.declare.values import Bounds, Count, check_values
+from reproduce.declare.values import Bounds, Count, Floats, check_values
 
 SPEED_STREAM = 11  # numpy.random.default_rng([seed, SPEED_STREAM]); 12 is the sampling of clients
 LONGEST = 1e12
@@ -98,7 +97,6 @@ FASHION_MNIST = paper_pace(17.0e6, 2.2e6)  # 1.70 ms per step, 44.0 ms per trans
 CIFAR10 = paper_pace(31.4e6, 3.53e6)  # 3.14 ms per step, 70.6 ms per transfer
 
 
-Floats = NDArray[np.float64]
 SAMPLING_STREAM = 12  # numpy.random.default_rng([seed, SAMPLING_STREAM])
 
 Receive = Literal["consume", "keep"]

@@ -12,9 +12,10 @@ from runs import run
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.data.batches import Batches, Cyclic, Fixed, Indices, Shuffled, Walk, WithReplacement
+from reproduce.data.batches import Batches, Cyclic, Fixed, Shuffled, Walk, WithReplacement
 from reproduce.data.embedded import ImageBlobs
 from reproduce.declare.experiment import SCALES, Experiment
+from reproduce.declare.values import Indices
 from reproduce.errors import UserError
 from reproduce.models.declared import ImageNetResNet, NormConvNet, ResNet, Softmax
 from reproduce.models.model import Model

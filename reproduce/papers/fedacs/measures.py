@@ -15,11 +15,11 @@ import pandas as pd
 
 from reproduce.declare.artifact import Reach
 from reproduce.declare.experiment import Experiment
+from reproduce.declare.values import Floats, Ints
 from reproduce.models.declared import ConvNet
 from reproduce.papers.fedacs import theory
 from reproduce.papers.fedacs.artifacts import FINAL, PLATEAU, ROUNDS, TIME
 from reproduce.papers.fedacs.readings import TABLES
-from reproduce.papers.fedacs.theory import Floats, Ints
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, label_columns
 from reproduce.report.tables import reported

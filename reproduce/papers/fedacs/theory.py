@@ -14,15 +14,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from reproduce.declare.values import Floats, Ints
 from reproduce.engine.rule import Rule
 from reproduce.report.histories import Histories
 from reproduce.streams import rng
 from reproduce.systems import System
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # ---- limits (appendix C)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reproduce.algorithms import base
-from reproduce.algorithms.base import Env, FedAvg, Floats, Participants, Play, RoundContext, State, WeightedDraws
+from reproduce.algorithms.base import Env, FedAvg, Participants, Play, RoundContext, State, WeightedDraws
 from reproduce.algorithms.fedacs import FedACS
 from reproduce.algorithms.fedau import FedAU
+from reproduce.declare.values import Floats
 from reproduce.engine.requests import Request, Train, Trained
 from reproduce.streams import rng
 

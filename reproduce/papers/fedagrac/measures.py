@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from reproduce.declare.artifact import Last, Reach
+from reproduce.declare.values import Floats
 from reproduce.models.model import Model
 from reproduce.modules.graph import Count
 from reproduce.papers.fedagrac import theory
 from reproduce.papers.fedagrac.readings import FIRST, OWN, RATES, TEN
-from reproduce.papers.fedagrac.theory import FAST, SLOW, Floats
+from reproduce.papers.fedagrac.theory import FAST, SLOW
 from reproduce.problem import Classification
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, label_columns

@@ -6,14 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reproduce.algorithms.fedagrac import FedaGrac, FedLin
 from reproduce.declare.experiment import Experiment
+from reproduce.declare.values import Floats
 from reproduce.models.model import Model
 from reproduce.problem import Quadratic
-
-Floats = NDArray[np.float64]
 
 # --- the regression y = a x + b of Fig. 1: two clients whose data lie around different lines --------------------------
 #
@@ -158,7 +156,7 @@ def step_seconds(algorithm: str, model: Model, sample: tuple[int, ...], batch: i
     return arithmetic + start + len(model.shapes) * kernels * launch + passes * 4 * model.parameters / 3e11
 
 
-def seconds(experiment: Experiment, seed: int, overheads: bool = True) -> NDArray[np.float64]:
+def seconds(experiment: Experiment, seed: int, overheads: bool = True) -> Floats:
     """The simulated second at which each round ends, [rounds + 1]; the first entry is the start, 0."""
     problem: Any = experiment.problem
     algorithm = str(experiment.labels["algorithm"])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reproduce.algorithms.submodels import size_key
 from reproduce.declare.artifact import Reach
+from reproduce.declare.values import Floats
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.report import metrics
@@ -91,7 +92,7 @@ def clients(histories: Histories) -> pd.DataFrame:
     return pd.concat([v.reset_index().assign(metric=name) for name, v in statistics.items()], ignore_index=True)
 
 
-def coordinates(histories: Histories, algorithm: str, metric: str, key: str = "") -> NDArray[np.float64]:
+def coordinates(histories: Histories, algorithm: str, metric: str, key: str = "") -> Floats:
     """Numbers [rounds, coordinates] that were recorded coordinate by coordinate, under keys that begin with `key`."""
     rows = histories.frame[(histories.frame["algorithm"] == algorithm) & (histories.frame["metric"] == metric)]
     rows = rows[rows["key"].str.startswith(key)]
@@ -130,7 +131,7 @@ def _shift(held: NDArray[np.bool_], histories: Histories) -> int:
 
 def exploration(histories: Histories) -> pd.DataFrame:
     """Early and late growth of what the submodels of a size have reached, and what is replaced in them per round."""
-    statistics: dict[str, tuple[str, Callable[[NDArray[np.float64]], float]]] = {
+    statistics: dict[str, tuple[str, Callable[[Floats], float]]] = {
         "exploration_rate_min_increment": ("explored", lambda e: np.diff(e).min()),
         "exploration_increment_first_fifth": ("explored", lambda e: np.diff(e)[: _fifth(e)].mean()),
         "exploration_increment_last_fifth": ("explored", lambda e: np.diff(e)[-_fifth(e) :].mean()),
@@ -151,7 +152,7 @@ def untrained(histories: Histories) -> pd.DataFrame:
     return cells.drop(columns="key").assign(metric="untrained_fraction")
 
 
-def _fifth(values: NDArray[np.float64]) -> int:
+def _fifth(values: Floats) -> int:
     return max(1, len(values) // 5)
 
 
