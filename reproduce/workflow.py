@@ -162,7 +162,7 @@ class Asked:
     def _drawn(self, scale: str, wildcards: Any) -> list[str]:
         """The files of all artifacts of a scale; says first what it lacks, in place of a line for each."""
         self.told.add(scale)
-        due.summary(scale, self._budget())
+        due.announce(scale, "", self._budget())
         return plan.artifact_files(scale)
 
     @one_line()

@@ -113,9 +113,8 @@ def _catalogue(scale: str, follows: str, kept: Path) -> Catalogue:
     with suppress(OSError, ValueError, LookupError, TypeError):
         said = json.loads(files.read_text(kept))
         if said["follows"] == follows:
-            return Catalogue(
-                said["total"], tuple(Listed(*a) for a in said["artifacts"]), tuple(map(_read, said["jobs"]))
-            )
+            listed = tuple(Listed(*a) for a in said["artifacts"])
+            return Catalogue(said["total"], listed, tuple(map(_read, said["jobs"])))
     found = Catalogue(total(), tuple(_listed(scale)), tuple(map(known, plan.jobs(scale))))
     with suppress(UserError):  # where nothing can be written it is only slower
         said = {"follows": follows, **found._asdict(), "jobs": [asdict(job) for job in found.jobs]}
@@ -134,10 +133,9 @@ def follows(scale: str) -> str:
     """Digest of all that the catalogue depends on: names, sizes and times of the package's files and of the results;
     settings; the machine, which the times are of."""
     folders = [PACKAGE, *filter(None, [variable("REPRODUCE_PAPERS")])]
-    sources = [os.path.join(root, name) for top in folders for root, _, names in os.walk(top) for name in names]
-    paths = [path for path in sources if not path.endswith(".pyc")]
+    paths = [os.path.join(root, name) for top in folders for root, _, names in os.walk(top) for name in names]
     paths += [str(results.replay_file(scale)), *map(str, Path("results", scale).glob("*/*.parquet"))]
-    stamps = [(path, results.stamp(path)) for path in sorted(paths)]
+    stamps = [(path, results.stamp(path)) for path in sorted(paths) if not path.endswith(".pyc")]
     here = settings()
     asked = here.precision, here.precision_asked, here.device, here.to_target, here.reuse
     return hashlib.sha256(json.dumps([stamps, os.getcwd(), platform.node(), seeds(), asked]).encode()).hexdigest()
@@ -145,36 +143,25 @@ def follows(scale: str) -> str:
 
 def _listed(scale: str) -> Iterator[Listed]:
     for a in plan.select(None):
-        panels = a.panels(scale)
-        yield Listed(
-            a.id, a.paper, a.kind, a.title, len(panels), sum(len(p.experiments) * len(p.seeds) for p in panels)
-        )
+        runs = [len(panel.experiments) * len(panel.seeds) for panel in a.panels(scale)]
+        yield Listed(a.id, a.paper, a.kind, a.title, len(runs), sum(runs))
 
 
 def known(job: plan.Job) -> Known:
     """The catalogue's record of a job."""
     there = results.standing(job)
-
+    declared = ("scale", "paper", "name", "output", "artifacts", "requires")
+    stands = ("exists", "refused", "usable", "holds", "state", "words")
     return Known(
-        scale=job.scale,
-        paper=job.paper,
-        name=job.name,
-        artifacts=job.artifacts,
+        **{name: getattr(job, name) for name in declared},
+        **{name: getattr(there, name) for name in stands},
         panel=job.panel.name,
-        output=job.output,
-        requires=job.requires,
         experiments=len(job.experiments),
         seeds=job.panel.seeds,
         cost=costs.cost(job),
         due=costs.due(job),
         memory=costs.memory(job),
         at_most=costs.at_most(job),
-        exists=there.exists,
-        refused=there.refused,
-        usable=there.usable,
-        holds=there.holds,
-        state=there.state,
-        words=there.words,
         seen=tuple(Counter(run.seen for run in there.runs).items()),
         digest=plan.digest(job, settings().precision),
     )

@@ -55,13 +55,14 @@ def jobs(scale: str) -> Catalogue:
 
 @cache
 def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Known, ...], tuple[tuple[Known, str], ...]]:
-    """The jobs to train for an artifact, and those whose result does not hold and that are left out, with the reason.
+    """The jobs to train for an artifact ("": for all of the scale), and those whose result does not hold and that are
+    left out, with the reason.
 
     What is left out is used as it is, if it is of the same declaration.
     """
-    there = all(Path(f).exists() for f in plan.outputs(scale, name)[:-1])  # the record may be older than records are
-    due, left = [], []
-    for job in jobs(scale).of(name):
+    files = plan.outputs(scale, name)[:-1] if name else []  # the record may be older than records are
+    there, due, left = bool(files) and all(Path(f).exists() for f in files), [], []
+    for job in jobs(scale).of(name) if name else jobs(scale).jobs:
         if job.holds:
             continue
         if plan.missing(job):
@@ -85,48 +86,23 @@ def _gap(job: Known) -> bool:
 
 @cache
 def announce(scale: str, name: str, allowed: Budget) -> None:
-    """Say on stderr, once, what will be trained for an artifact, how long that takes, what is left out, if anything."""
+    """Say on stderr, once: what will be trained for an artifact ("": for a whole scale), how long that takes, what is
+    left out, if anything."""
     due, left = training(scale, name, allowed)
     parts = []
     if due:
         why = results.said([run for run in seen(due) if run.due])
         parts.append(f"trains {total(due)} ({why})")
         older = sum(all(run.state == "older" for run, _ in job.seen if run.due) for job in due)
-        parts.append(f"`reproduce replay {name} --scale {scale}` may confirm {older} instead" if older else "")
-    able = [job for job, reason in left if not plan.missing(job)]
-    kept = Counter((reason, job.usable) for job, reason in left)
-    for (reason, usable), count in kept.items():
+        parts += [f"`reproduce replay {name} --scale {scale}` may confirm {older} instead"] if older and name else []
+    for (reason, usable), count in Counter((reason, job.usable) for job, reason in left).items():
         parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
-    if able:
+    if able := [job for job, reason in left if not plan.missing(job)]:
         most = max(job.due.seconds for job in able) / 3600
-        parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains the {len(able)} too" if parts else "")
+        parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains the {len(able)} too")
     if parts:
-        print(f"{name} at scale {scale} {'; '.join(filter(None, parts))}", file=sys.stderr)
-
-
-@cache
-def summary(scale: str, allowed: Budget) -> None:
-    """Say on stderr, once: what a whole scale lacks, by paper; what is trained within the budget; how to go on."""
-    from reproduce.text import duration
-
-    left: dict[str, list[Known]] = {}  # why, or "" -> jobs
-    times = Counter[str]()
-    for job in (j for j in jobs(scale).jobs if not j.holds):
-        over = costs.over(allowed.hours) if job.due.seconds > 3600 * allowed.hours else ""
-        left.setdefault("without data" if plan.missing(job) else over, []).append(job)
-        times[job.paper] += math.ceil(job.due.seconds)
-    if left:
-        lacking = [job for each in left.values() for job in each]
-        now, wanting = left.pop("", []), left.get("without data", [])
-        most = max((job.due.seconds / 3600 for job in lacking if job not in wanting), default=0)
-        each = ", ".join(f"{paper} {duration(time)}" for paper, time in times.items())
-        leaves = [f"{len(each)} {why}" for why, each in left.items()]
-        print(f"{scale} scale lacks {total(lacking)}: {each}", file=sys.stderr)
-        print(f"trains now {total(now)}", *leaves, sep="; leaves out ", file=sys.stderr)
-        print(
-            f"`--config budget={math.ceil(most)}` trains all; `reproduce plan --scale {scale}` shows each",
-            file=sys.stderr,
-        )
+        shows = [] if name else [f"`reproduce plan --scale {scale}` shows each"]
+        print(f"{name or 'all'} at scale {scale} {'; '.join(parts + shows)}", file=sys.stderr)
 
 
 def total(jobs: Iterable[Known]) -> str:
