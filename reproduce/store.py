@@ -166,10 +166,7 @@ def found(path: Path) -> tuple[pa.Table | None, tuple[Stored, ...]]:
 
 
 def check_data(
-    path: Path,
-    asked: Iterable[tuple[Mapping[str, Any], int]],
-    data: Mapping[str, str],
-    stays: Callable[[Stored], bool],
+    path: Path, asked: Iterable[tuple[Mapping[str, Any], int]], data: Mapping[str, str], stays: Callable[[Stored], bool]
 ) -> None:
     """Raises UserError if runs that `merge` would keep beside those asked for, (labels, seed) each, were trained on
     other data of the same name. data: name -> checksum."""

@@ -36,12 +36,6 @@ def run(args: argparse.Namespace) -> None:
     if args.target is None:
         print(fill(f"{known.total} figures and tables of the five papers are part of this package."))
     print(fill(f"At {scale} scale (another one: --scale):") + "\n")
-    keys = [
-        "id",
-        "panels",
-        "runs",
-        *["made"] * in_place(),
-        "title",
-    ]  # elsewhere nobody knows what is made
+    keys = ["id", "panels", "runs", *["made"] * in_place(), "title"]  # elsewhere nobody knows what is made
     header = ["ARTIFACT", *(key.upper() for key in keys[1:])]
     print_table(header, [[str(f[key]) for key in keys] for f in found], ("PANELS", "RUNS"))

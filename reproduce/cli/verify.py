@@ -74,8 +74,8 @@ def run(args: argparse.Namespace) -> None:
         lines = [line for verdict in COLOURS for line in group(verdict, told, whole, args.only == "not run")]
         print("\n".join([*lines, *listed_checks(board)]))
         runs = results.tally(seen(catalogue(scale).jobs))
-        lines = [*([] if args.target else headline(scale, of_target)), f"{runs}."]
-        print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
+        whole_scale = [] if args.target else headline(scale, of_target)
+        print("\n".join(map(fill, [*whole_scale, f"{runs}.", *(f"refused: {line}" for line in due.refused(scale))])))
 
 
 def compare(scale: str, update: bool) -> None:

@@ -191,9 +191,8 @@ def figure() -> Figure:
         for unit, after in under(found, held(paper)).groupby("unit"):
             before = found[found["unit"] == unit]
             both = pd.concat([before, after])[["ours", "printed"]].dropna()
-            for part, state in ((before, DECLARED), (after, "fitted alternatives"))[
-                : (1 + moved(after)) * bool(len(both))
-            ]:
+            states = {DECLARED: before} | ({"fitted alternatives": after} if moved(after) else {})
+            for state, part in states.items() if len(both) else ():
                 told = part["inside"].dropna()
                 title = f"{of.name},\n{state}: {told.sum()} of {len(told)}"
                 panels.append((title, str(unit), part[part["gap"].notna()][::-1], both))  # the readings are drawn last

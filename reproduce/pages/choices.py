@@ -173,7 +173,7 @@ def section(found: Register) -> str:
     others. What the authors' code does stands beside the paper where it differs."""
     answers = [f"- *{question}*: {answer}" for question, answer in found.answers.items()]
     dagger = " † marks what the authors' code does." * any(c.code == c.run for c in found.choices)
-    cells = f" Numbers without a link are from {_place(found.usual)}." * bool(found.usual)
+    cells = f" Numbers without a link are from {_place(found.usual)}." if found.usual else ""
     rows = []
     for c in filter(lambda c: c.matters, found.choices):
         same = c.code == c.run
@@ -184,7 +184,7 @@ def section(found: Register) -> str:
         rows.append([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", others])
     table = markdown(HEAD, [[" ".join(cell.split()) for cell in row] for row in rows])
     rest = "; ".join(c.open.rstrip("?") for c in found.choices if not c.matters)
-    rest = f"These have no measured effect: {rest}." * bool(rest)
+    rest = f"These have no measured effect: {rest}." if rest else ""
     return "\n".join([*answers, "", f"{found.code}{dagger}{cells}", "", table, "", rest])
 
 

@@ -128,13 +128,9 @@ def told(v: Verdict) -> str:
     if v.verdict not in JUDGED:
         return v.verdict
     seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
-    odd = (
-        [f"interim analysis {v.look}"] * (v.look > 1)
-        + ["one split"] * v.one_split
-        + ["median"] * (v.quantity == "median")
-    )
-    rests = [v.rests_on] * (v.rests_on not in EMPIRICAL)
-    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *odd, *rests, *wording.beside_print(v)])
+    odd = [f"interim analysis {v.look}" if v.look > 1 else "", "one split" if v.one_split else ""]
+    odd += ["median" if v.quantity == "median" else "", "" if v.rests_on in EMPIRICAL else v.rests_on]
+    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *filter(None, odd), *wording.beside_print(v)])
 
 
 def _numbers(v: Verdict) -> list[str]:

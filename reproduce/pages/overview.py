@@ -123,16 +123,8 @@ def _tile(ax: Axes, tile: Tile, x: float, y: float) -> None:
 def _segment(verdict: str, x: float, y: float, width: float, height: float) -> Any:
     from matplotlib.patches import Rectangle
 
-    color, hatch = FILLS[verdict]
-    return Rectangle(
-        (x, y),
-        width,
-        height,
-        facecolor=color,
-        edgecolor="white" if verdict == SUPPORTED else "#303030",
-        hatch=hatch,
-        linewidth=0.4,
-    )
+    (color, hatch), edge = FILLS[verdict], "white" if verdict == SUPPORTED else "#303030"
+    return Rectangle((x, y), width, height, facecolor=color, edgecolor=edge, hatch=hatch, linewidth=0.4)
 
 
 def _legend(ax: Axes, found: Mapping[str, Sequence[Tile]], top: float) -> None:

@@ -109,12 +109,8 @@ def item(
         shown = {"table": to_html(read_text(first.with_suffix(".md")).partition("\n")[2], label(artifact))}
     named = {"artifact": artifact, "key": artifact.id.replace("/", "-"), "label": label(artifact)}
     ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
-    judged = {"verdicts": ordered, "count": counts(verdicts)}
-    origin = {
-        "command": f"snakemake {first} --cores 2",
-        "facts": _facts(artifact, scale),
-        "links": _links(artifact, scale),
-    }
+    judged = {"verdicts": ordered, "count": counts(verdicts), "command": f"snakemake {first} --cores 2"}
+    origin = {"facts": _facts(artifact, scale), "links": _links(artifact, scale)}
     cited = dict(zip(("cited", "seeds", "why"), citing(artifact, scale), strict=True))
     return {**named, **judged, **origin, **cited, "made": bool(shown), **shown}
 
@@ -159,13 +155,7 @@ def template(name: str) -> Any:
     return environment.get_template(name)
 
 
-def page(
-    scale: str,
-    verdicts: Sequence[Verdict],
-    others: Sequence[str] = (),
-    home: str = "",
-    **more: Any,
-) -> str:
+def page(scale: str, verdicts: Sequence[Verdict], others: Sequence[str] = (), home: str = "", **more: Any) -> str:
     """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site.
     more: `address` of `contents`, where they lie beside the page."""
     shown, total = contents(scale, verdicts, **more), counts(verdicts)

@@ -23,8 +23,7 @@ SHOWN = 3
 def sheet(paper: str, scale: str, verdicts: Sequence[Verdict]) -> str:
     """The sheet of a paper at a scale as HTML, in one file; its address is report/SCALE/PAPER.html."""
     entry, mine = register(paper), [v for v in claims(verdicts) if v.paper == paper]
-    asked = [v for v in mine if v.id.removeprefix(f"{paper}/") in entry["answered_by"]]
-    every = [*asked, *(v for v in mine if v not in asked)]
+    every = sorted(mine, key=lambda v: v.id.removeprefix(f"{paper}/") not in entry["answered_by"])
     measured = [v for v in every if v.measured and v.measured.low is not None]
     firsts = [*{v.verdict: v for v in reversed(measured)}.values()][::-1]  # one of each verdict before a second
     trained = [a for a in papers()[paper].artifacts if plan.artifact_jobs(scale, a.id)]

@@ -100,7 +100,7 @@ def _why(verdicts: Sequence[Verdict]) -> str:
     """ "on quadratics 4 supported; 2 not run"."""
     found = [f"on {ground} {said(counts, ground)}" for ground, counts in by_ground(verdicts) if counts]
     left = sum(v.verdict not in JUDGED for v in claims_of(verdicts))
-    return "; ".join([*found, *([f"{left} not run"] if left else [])])
+    return "; ".join([*found, f"{left} not run"] if left else found)
 
 
 def first_table(board: Iterable[Verdict]) -> str:

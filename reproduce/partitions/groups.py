@@ -12,18 +12,7 @@ import numpy as np
 
 from reproduce.declare.values import Floats, Fraction, Indices, Labels, Whole
 from reproduce.errors import UserError
-from reproduce.partitions.base import (
-    ATTEMPTS,
-    TRAIN,
-    Prior,
-    by_class,
-    cut,
-    evenly,
-    impossible,
-    joined,
-    pick,
-    stream,
-)
+from reproduce.partitions.base import ATTEMPTS, TRAIN, Prior, by_class, cut, evenly, impossible, joined, pick, stream
 
 
 def label_groups(n_labels: int, overlap: float) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -63,11 +63,7 @@ def play(
     if not places and own.get("data") is None:
         raise UserError("name a benchmark (on=...), or bring data (data=...)")
     match = Match(
-        [parse(text) for text in asked],
-        benchmarks(places, scale, **own),
-        tuple(seeds),
-        tune,
-        factors=tuple(grid),
+        [parse(text) for text in asked], benchmarks(places, scale, **own), tuple(seeds), tune, factors=tuple(grid)
     )
     match.check()
     print(match.cost(), file=sys.stderr)

@@ -98,11 +98,7 @@ def markdown(found: pd.DataFrame) -> list[str]:
         said.append(f"{EDGE} The best rate is the first or the last of its grid: another one may be better.")
     said += [*judged(matrix), *(f"({number}) {reason}." for reason, number in matrix.reasons.items())]
     head = ["algorithm", *map(md, matrix.benchmarks), "mean rank (benchmarks)"]
-    return [
-        *grid(head, lines, ":" + "-" * (len(head) - 1)).split("\n"),
-        "",
-        *(f"- {block(line)}" for line in said),
-    ]
+    return [*grid(head, lines, ":" + "-" * (len(head) - 1)).split("\n"), "", *(f"- {block(line)}" for line in said)]
 
 
 def judged(matrix: Matrix) -> list[str]:

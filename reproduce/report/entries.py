@@ -206,7 +206,7 @@ def caption(artifact: Artifact, scale: str, substitutes: Sequence[str], shown: p
         said.append(f"{spread} {seeds}.")
     if shown["best_printed"].any():
         return [*said, f"{BOLD}, ours and the paper's each."]
-    return said + [f"{BOLD}."] * bool(shown["best"].any())
+    return [*said, f"{BOLD}."] if shown["best"].any() else said
 
 
 def commits(histories: Histories) -> str:

@@ -116,11 +116,8 @@ def build(
 ) -> Table:
     """The table of `artifact` from its per-seed `cells` and the `paper`'s numbers (`reported`).
 
-    reason: why a cell of the paper, given its settings, has no number here. ours: print our numbers only.
-    Of the artifact: `labels` (columns that describe a cell without telling cells apart, such as its target:
-    they may differ from the paper's, or from seed to seed), `metrics` (those to print; default: those that both we
-    and the paper have; the CSV has all), `decimals` (per metric), `names` (how to print a value or a
-    column).
+    reason: why a cell of the paper, given its settings, has no number here. ours: print our numbers only. Of the
+    artifact, `labels` may differ from the paper's, or from seed to seed.
     Raises ValueError, naming the artifact and the column, if the cells do not fit the layout.
     """
     frame, differing = _merge(artifact, cells, paper)

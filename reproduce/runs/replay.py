@@ -51,11 +51,7 @@ class Comparison:
 
 
 def replay(
-    experiments: Sequence[Experiment],
-    seeds: Sequence[int],
-    rounds: int,
-    stored: pd.DataFrame,
-    precision: str,
+    experiments: Sequence[Experiment], seeds: Sequence[int], rounds: int, stored: pd.DataFrame, precision: str
 ) -> Comparison:
     """Train to round `rounds`, and on to the first evaluation after training; compare with `stored`.
 

@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 CHECK = "check"
 """The text instead of a ground if a statement is true or false by construction, whatever is trained:
 configuration, counting, copies, our own model of time. It is no claim, but a check of this package."""
-GROUNDS = (
-    "closed form or simulation",
-    "quadratics",
-    "substitute data",
-    "the paper's data",
-)
+GROUNDS = ("closed form or simulation", "quadratics", "substitute data", "the paper's data")
 """The grounds of a verdict, the weakest first. Substitute: other data, another network or fewer steps than
 the paper's. The last two are what training shows."""
 _, QUADRATICS, SUBSTITUTE, GENUINE = GROUNDS

@@ -132,7 +132,7 @@ def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("resu
         f"{sum(told[word] for word in JUDGED)} of {told.total()} claims are evaluated.",
     ]
     lines += [f"On {ground}: {said(c, ground)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
-    return [*lines, *([f"{checked(verdicts)}."] if checks(verdicts) else [])]
+    return [*lines, f"{checked(verdicts)}."] if checks(verdicts) else lines
 
 
 def checked(verdicts: Iterable[Verdict]) -> str:

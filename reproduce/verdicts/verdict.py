@@ -90,11 +90,7 @@ class Outcome:
 
 
 def evaluate(
-    check: Check,
-    cells: pd.DataFrame,
-    metrics: Mapping[str, Metric],
-    wanted: Sequence[pd.DataFrame] = (),
-    look: int = 1,
+    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame] = (), look: int = 1
 ) -> Outcome:
     """The outcome of a checked `check` (see `claims.load_claims`) on observations.
 
