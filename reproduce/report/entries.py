@@ -53,11 +53,8 @@ def lines(row: Sequence[Entry | None]) -> list[tuple[str, list[Text | None]]]:
     if all(e[PAPER].text == e[OURS].text for e in there if PAPER in e):
         kind = BOTH if any(PAPER in e for e in there) else OURS
         return [(kind, [entry[OURS] if entry else None for entry in row])]
-    return [
-        (k, [entry.get(k) if entry else None for entry in row])
-        for k in (OURS, PAPER, GAP)
-        if any(k in e for e in there)
-    ]
+    kinds = [kind for kind in (OURS, PAPER, GAP) if any(kind in entry for entry in there)]
+    return [(kind, [entry.get(kind) if entry else None for entry in row]) for kind in kinds]
 
 
 @dataclass(frozen=True)
