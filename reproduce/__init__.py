@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -12,6 +13,37 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 __version__ = "0.1.0"
+
+LAZY = {
+    name: module
+    for module, names in {
+        "reproduce.play": "play summary curves",
+        "reproduce.declare.experiment": "Experiment",
+        "reproduce.problem": "Classification Quadratic",
+        "reproduce.systems": "System Steps Epochs",
+        "reproduce.systems.work": "PerClient",
+        "reproduce.algorithms.base": "FedAvg",
+        "reproduce.algorithms.fedprox": "FedProx",
+        "reproduce.algorithms.scaffold": "Scaffold",
+        "reproduce.clocks.rounds": "Rounds",
+        "reproduce.data.batches": "Shuffled",
+        "reproduce.partitions.labels": "IID",
+        "reproduce.partitions.dirichlet": "DirichletClass",
+        "reproduce.models.declared": "ConvNet MLP Softmax",
+    }.items()
+    for name in names.split()
+}
+"""Name -> the module that it is imported from when it is first used, so that the commands start without torch."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY})
 
 
 def train(

@@ -1,11 +1,14 @@
 """`reproduce.train`: the example of the docs from an empty folder, what it returns, what importing it costs."""
 
 import contextlib
+import inspect
+import json
 import os
 import re
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,35 @@ def test_the_example_of_the_docs_runs_from_an_empty_folder(tmp_path: Path) -> No
     assert not list(tmp_path.iterdir()), "nothing is written"
 
 
+def test_the_notebook_runs_and_keeps_no_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = json.loads((ROOT / "docs/notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    seen: dict[str, Any] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), seen)
+    drawn, runs = seen["curves"](seen["runs"]), seen["runs"]
+    assert drawn.groupby(["algorithm", "seed"])["round"].agg(list).map(lambda rounds: rounds == [*range(11)]).all()
+    last = drawn[drawn["round"] == 10].groupby(["algorithm", "seed"])["value"].first()  # a tenth of 11 evaluations is 2
+    late = drawn[drawn["round"] >= 9].groupby(["algorithm", "seed"])["value"].mean()
+    np.testing.assert_allclose(late, runs.groupby(["algorithm", "seed"])["value"].first(), rtol=1e-12)
+    assert last.min() > 60, "it learns"
+    one = seen["curves"](runs[runs["seed"] == 1], "loss")
+    assert ({*one["seed"]}, {*one["metric"]}) == ({1}, {"loss"})
+    with pytest.raises(UserError, match="returned in this process"):
+        seen["curves"](runs.assign(run="another"))
+
+
+def test_names_of_the_package_are_those_of_its_modules() -> None:
+    for name, module in reproduce.LAZY.items():
+        assert getattr(reproduce, name) is getattr(import_module(module), name) or name == "play"
+    from reproduce import play
+
+    assert inspect.signature(play) == inspect.signature(play.play)
+
+
 def test_it_returns_the_rows_of_the_results_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     job = plan.job("smoke", "fedagrac", "fig1")
@@ -49,7 +81,7 @@ def test_data_that_are_not_there_are_an_error_in_one_line(tmp_path: Path, monkey
 
 
 def test_importing_it_is_light_and_other_names_are_unknown() -> None:
-    code = "import sys, reproduce; reproduce.train; print(*{'torch', 'pandas'} & set(sys.modules))"
+    code = "import sys, reproduce; reproduce.train; dir(reproduce); print(*{'torch', 'pandas'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""
     with pytest.raises(AttributeError, match="no attribute 'trian'"):

@@ -123,9 +123,10 @@ def bring(where: Any, label: str = LABEL, holder: str = "", drop: Sequence[str] 
 
     where: a folder of class folders with pictures (with or without train/ and test/ above them), a CSV, parquet or npz
     file, a folder with train and test files of these kinds, a `datasets.Dataset` or `DatasetDict`, saved to disk or
-    not. label: the column of labels, names or whole numbers, which become 0 .. C - 1 in sorted order. holder: the
-    column that names the client, for `ByColumn`. drop: columns that are left out. Without a test part, the same fifth
-    of each class is held out.
+    not, arrays (x, y), a DataFrame, a data set of torch with pairs (x, y), or a dict of "train" and "test". label: the
+    column of labels, names or whole numbers, which become 0 .. C - 1 in sorted order. holder: the column that names the
+    client, for `ByColumn`. drop: columns that are left out. Without a test part, the same fifth of each class is held
+    out.
 
     Raises UserError for what cannot be used, in a line that names the file, the column or the row.
     """

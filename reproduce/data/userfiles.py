@@ -45,7 +45,7 @@ Part = Callable[[], tuple[Columns, list[str]]]
 def read(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> tuple[dict[str, Columns], list[str]]:
     """The columns of "train" and, if there is one, of "test"; what was left out, in words.
 
-    where: a folder with its `files`, a file, a `datasets.Dataset` or a `DatasetDict`. what: its name in errors. words:
+    where: a folder with its `files`, a file, or what `_library` takes. what: its name in errors. words:
     columns that are text in a CSV file, the first of which labels of folders and archives get. Raises UserError.
     """
     columns: dict[str, Columns] = {}
@@ -81,11 +81,11 @@ def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str])
     from datasets import load_from_disk
 
     if not isinstance(where, Path):
-        return _library(where, what)
+        return _library(where, what, words[0])
     if where.is_file():
         return _table(where, what, words)
     if Path("dataset_dict.json") in files or {Path("state.json"), Path("dataset_info.json")} <= {*files}:
-        return _library(load_from_disk(where), what)
+        return _library(load_from_disk(where), what, words[0])
     tops = {f.parts[0] for f in files if len(f.parts) > 1}
     tables = [f for f in files if f.suffix.lower() in TABLES]
     if tables and not tops:
@@ -159,14 +159,29 @@ def _archive(path: Path, label: str) -> dict[str, Part]:
     return {name: lambda columns=columns: (columns, []) for name, columns in parts.items()}  # type: ignore[misc]
 
 
-def _library(given: Any, what: str) -> dict[str, Part]:
+def _library(given: Any, what: str, label: str) -> dict[str, Part]:
+    """The parts of data in memory; what is no dict of parts is the only one."""
+    parts = given if isinstance(given, dict) else {"train": given}
+    return {str(name): partial(_held, rows, what, label) for name, rows in parts.items()}
+
+
+def _held(given: Any, what: str, label: str) -> tuple[Columns, list[str]]:
+    """The columns of a `datasets.Dataset`, a DataFrame, arrays (x, y), or a data set of torch with pairs (x, y)."""
+    import pandas as pd
     from datasets import Dataset
 
-    parts = {"train": given} if isinstance(given, Dataset) else given
-    if not isinstance(parts, dict) or not all(isinstance(d, Dataset) for d in parts.values()):
-        kind = type(given).__name__
-        raise UserError(f"{what}: give a folder, a file, a datasets.Dataset or a DatasetDict, not a {kind}")
-    return {str(name): partial(_columns, rows, what) for name, rows in parts.items()}
+    if isinstance(given, pd.DataFrame):
+        given = Dataset.from_pandas(given, preserve_index=False)
+    if isinstance(given, Dataset):
+        return _columns(given, what)
+    given = getattr(given, "tensors", given)  # of a TensorDataset
+    if hasattr(given, "__len__") and not isinstance(given, tuple | np.ndarray):
+        pairs = [given[i] for i in range(len(given))]
+        given = np.stack([np.asarray(x) for x, _ in pairs]), [y for _, y in pairs]
+    if not isinstance(given, tuple) or len(given) != 2:
+        wanted = "a folder, a file, arrays (x, y), a DataFrame, a datasets.Dataset or a DatasetDict"
+        raise UserError(f"{what}: give {wanted}, not a {type(given).__name__}")
+    return {"x": np.asarray(given[0]), label: np.asarray(given[1])}, []
 
 
 def _columns(rows: Any, what: str, index: Sequence[str] = ()) -> tuple[Columns, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
 from data_makers import (
     EXIF,
     GREY,
@@ -44,6 +45,7 @@ from data_makers import (
 )  # fmt: skip
 from datasets import Array2D, Array3D, Dataset, DatasetDict, Features, Image, Value
 from PIL import Image as Pillow
+from torch.utils.data import TensorDataset
 
 Row = tuple[str, Callable[[], Any], Plain | str]
 INDEXED = TABLE._replace(note="the column {} is an index and not used")
@@ -112,6 +114,12 @@ LIBRARY: list[Row] = [
         ("channels first", lambda x, y: Dataset.from_dict({"px": x.transpose(0, 3, 1, 2), "label": y}), PICTURES),
         ("int64", lambda x, y: Dataset.from_dict({"px": x.astype(int), "label": y}), PICTURES),
     )),
+    *((f"{kind} in memory", lambda make=make: {"train": make(X, Y), "test": make(T, U)}, PICTURES) for kind, make in (
+        ("arrays", lambda x, y: (x, y)),
+        ("tensors", lambda x, y: TensorDataset(torch.tensor(x), torch.tensor([NAMES.index(n) for n in y]))),
+        ("pairs", lambda x, y: [(Pillow.fromarray(a), b) for a, b in zip(x, y, strict=True)]),
+    )),
+    ("three arrays", lambda: (X, Y, Y), "give a folder, .* arrays .x, y., .* not a tuple"),
     ("one row of arrays is shorter", lambda: Dataset.from_dict({"v": [[1, 2]] * 9 + [[1]], "label": [0, 1] * 5}),
      "several"),
     ("a transform", lambda: each(library(), lambda d: d.with_transform(lambda b: b)), "has a transform, .* by map"),
@@ -158,6 +166,7 @@ TABLES: list[Row] = [
     ("csv", table, TABLE),
     ("parquet", lambda: table("parquet"), TABLE),
     ("in memory", lambda: DatasetDict({p: Dataset.from_pandas(f) for p, f in frames().items()}), TABLE),
+    ("frames in memory", frames, TABLE),
     ("in a folder a=1", lambda: after("a=1", table("parquet"), moved("tables", "a=1")), TABLE),
     ("an index, csv", lambda: table(index=True), INDEXED._replace(note=INDEXED.note.format("without a name"))),
     ("an index, parquet", lambda: table("parquet", change=lambda f: f.set_axis(f.index * 7), index=True),
