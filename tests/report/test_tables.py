@@ -220,15 +220,15 @@ class TestBest:
         return [got.body[i, j]["ours"].text for j in range(2) for i in range(2) if got.body[i, j]["ours"].bold]
 
     def test_the_largest_or_the_smallest_of_each_column(self) -> None:
-        assert self.bold("accuracy_pct", [1.0, 2.0, 4.0, 3.0]) == ["2", "4"]
+        assert self.bold("accuracy", [1.0, 2.0, 4.0, 3.0]) == ["2", "4"]
         assert self.bold("rounds_to_target", [1.0, 2.0, 4.0, 3.0]) == ["1", "3"]
         assert self.bold("learning_rate", [1.0, 2.0, 4.0, 3.0]) == [], "a setting has no better side"
         assert self.bold("rounds_to_target_ratio_printed", [1.0, 2.0, 4.0, 3.0]) == []
-        assert self.bold("accuracy_pct", [2.0, 2.0, 4.0, 3.0]) == ["2", "2", "4"], "ties are all best"
+        assert self.bold("accuracy", [2.0, 2.0, 4.0, 3.0]) == ["2", "2", "4"], "ties are all best"
 
     def test_one_alone_and_bounds_are_not_best(self) -> None:
         assert self.bold("rounds_to_target", [9.0, 2.0, 4.0, 3.0], censored=[False, False, True, True]) == ["2"]
-        assert self.bold("accuracy_pct", [np.nan, 2.0, 4.0, 3.0]) == ["4"]
+        assert self.bold("accuracy", [np.nan, 2.0, 4.0, 3.0]) == ["4"]
 
     def test_the_series_that_an_artifact_declares_is_compared(self) -> None:
         cells = pd.DataFrame({**self.NUMBERS, "metric": "accuracy", "value": [1.0, 2.0, 4.0, 3.0]})
