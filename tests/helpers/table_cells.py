@@ -35,7 +35,7 @@ def panel(name: str, **labels: Any) -> Panel:
 
 
 def artifact(
-    cells: pd.DataFrame | Callable[[Histories], pd.DataFrame], paper: str = "p", name: str = "table1", **fields: Any
+    cells: pd.DataFrame | Callable[[Histories], pd.DataFrame], paper: str = "fiarse", name: str = "none", **fields: Any
 ) -> Artifact:
     make = cells if callable(cells) else lambda histories: cells
     return Artifact(paper, name, fields.pop("title", "A title"), fields.pop("panels", no_panels), make, **fields)

@@ -217,14 +217,14 @@ NO_RESULTS = [Source("c", Path("none"), "no results yet")]
 
 def artifact(**more: Any) -> Artifact:
     cells = pd.DataFrame({"algorithm": ["a"], "seed": 0, "metric": "m", "value": 1.0})
-    return Artifact("p", "fig1", "A figure", more.pop("panels", no_panels), lambda histories: cells, draw, **more)
+    return Artifact("fiarse", "fig1", "A figure", more.pop("panels", no_panels), lambda histories: cells, draw, **more)
 
 
 def test_render_writes_equal_files_with_embedded_fonts(tmp_path: Path) -> None:
     first, second = (render(artifact(), "reduced", tmp_path / k, NO_RESULTS) for k in "12")
     assert [f.relative_to(tmp_path / "1").as_posix() for f in first] == [
-        "results/reduced/cells/p_fig1.csv", "figures/reduced/p_fig1.pdf", "figures/reduced/p_fig1.png",
-        "figures/reduced/p_fig1.txt", "figures/reduced/p_fig1.tex",
+        "results/reduced/cells/fiarse_fig1.csv", "figures/reduced/fiarse_fig1.pdf", "figures/reduced/fiarse_fig1.png",
+        "figures/reduced/fiarse_fig1.txt", "figures/reduced/fiarse_fig1.tex",
     ]  # fmt: skip
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()

@@ -80,9 +80,9 @@ def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
         axes[0, 0], made.draw.printed, made, here, {"dataset": "fashion_mnist", "distribution": "iid"}, pd.DataFrame()
     )
     drawn = {line.get_xdata()[0]: line for line in axes[0, 0].get_lines() if line.get_gid() == "printed"}
-    assert drawn[179.83].get_color() == looks.FEDAVG.color
+    assert drawn[179.83].get_color() == looks.known()["fedavg"].color
     assert {line.get_markerfacecolor() for line in drawn.values()} == {"white"}
-    assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", looks.FEDAVG.marker)
+    assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", looks.known()["fedavg"].marker)
     assert axes[0, 0].get_legend_handles_labels()[1] == [paper.KEY]
     assert around.of_marks(made, fig) == "Open marks: the paper's numbers (Table I)."
 

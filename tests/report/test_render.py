@@ -85,8 +85,8 @@ class TestRender:
     def test_writes_cells_and_tables(self, tmp_path: Path) -> None:
         files = render(artifact(self.cells), "smoke", tmp_path)
         assert [f.relative_to(tmp_path).as_posix() for f in files] == [
-            "results/smoke/cells/p_table1.csv", "tables/smoke/p_table1.md", "tables/smoke/p_table1.csv",
-            "tables/smoke/p_table1.tex", "tables/smoke/p_table1.ours.tex",
+            "results/smoke/cells/fiarse_none.csv", "tables/smoke/fiarse_none.md", "tables/smoke/fiarse_none.csv",
+            "tables/smoke/fiarse_none.tex", "tables/smoke/fiarse_none.ours.tex",
         ]  # fmt: skip
         assert files[0].read_text() == f"algorithm,metric,seed,value\na,m,9,\na,m,10,2.0\nb,m,0,{1 / 3!r}\n"
         assert "Smoke scale; the same as at paper scale." in files[1].read_text()
@@ -123,8 +123,8 @@ class TestRender:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            (lambda c: c.drop(columns="seed"), "p/table1: the cells lack the column 'seed'"),
-            (lambda c: c.assign(seed=1), "p/table1: two cells for algorithm=a, seed=1, metric=m"),
+            (lambda c: c.drop(columns="seed"), "fiarse/none: the cells lack the column 'seed'"),
+            (lambda c: c.assign(seed=1), "fiarse/none: two cells for algorithm=a, seed=1, metric=m"),
         ],
     )
     def test_bad_cells(self, tmp_path: Path, change: Callable[[pd.DataFrame], pd.DataFrame], message: str) -> None:
