@@ -93,10 +93,10 @@ def moved(file: Path, folder: Path) -> str:
 
 
 def settings(paper: str, scale: str) -> str:
-    """What is run for a paper, read from the declarations."""
+    """Markdown: the settings of a paper at a scale, read from its declarations."""
     from reproduce.runs.plan import select
 
-    return settings_table(select(paper), scale)
+    return f"**{scale.capitalize()} scale**\n\n{settings_table(select(paper), scale)}"
 
 
 SETTINGS = ("tables and figures", "data", "model", "partition", "clients", "batch", "local steps, uplink",

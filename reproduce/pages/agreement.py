@@ -180,7 +180,7 @@ def summary() -> str:
         said = [f"{name}: {inside(a)}" + f"; with fitted alternatives {inside(b)}" * moved(b) for name, a, b in there]
         link, run = f"[{of.name}](docs/papers/{paper}.md)", f"{found['gap'].notna().sum()} of {len(found):,}"
         rows.append([link, run, "<br>".join(said) or "–", readings.register(of.folder)["short"]])
-    return markdown(("paper", "compared", "published numbers inside", "source of the published numbers"), rows)
+    return markdown(("paper", "published numbers compared", "inside", "what explains the differences"), rows)
 
 
 def figure() -> Figure:

@@ -189,7 +189,9 @@ def claims_table(boards: Boards) -> str:
     lines = [[name, claimed, sum(c[w] for w in words), *(c[w] for w in words)] for name, claimed, c in parts]
     table = markdown(("paper", "claims", "evaluated", *words), lines, ":" + "-" * (2 + len(words)))
     left = counts(board)["not run"]
-    return f"{table}\n\nA paper's line counts the claims that are evaluated on its own data. {left} claims are not run."
+    beyond = sum(not v.artifact.partition("/")[2].startswith(("fig", "table")) for v in claims(board))
+    rest = f"{left} claims are not run; {beyond} concern no figure or table, so that the picture above lacks them."
+    return f"{table}\n\nA paper's line counts the claims that are evaluated on its own data. {rest}"
 
 
 def both_scales(boards: Boards) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.paper import papers
+from reproduce.declare.paper import has_numbers, papers
 from reproduce.files import write
 from reproduce.report.figures import style
 from reproduce.report.looks import DARK, SMALL, TEXT
@@ -51,12 +51,12 @@ def tiles(board: Sequence[Verdict], results: Path = Path("results")) -> dict[str
     known = [w for w in VERDICTS if w in FILLS]
     found: dict[str, list[Tile]] = {}
     for paper, of in papers().items():
-        for name, artifact in ((a.name, a.id) for a in of.declared):
+        for artifact in (a.id for a in of.declared):
             mine = [v.verdict for v in board if v.artifact == artifact and v.rests_on != CHECK]
             words = sorted((v if v in known else NOT_RUN for v in mine), key=known.index)
             jobs = plan.artifact_jobs("paper", artifact)
             there = [(results.parent / job.output).is_file() for job in jobs]
-            cells = (results / "paper/cells" / f"{paper}_{name}.csv").is_file()
+            cells = has_numbers("paper", artifact, results)
             tile = Tile(artifact, tuple(words), cells and all(there), cells and (any(there) or not jobs))
             found.setdefault(paper, []).append(tile)
     return found

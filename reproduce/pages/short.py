@@ -91,7 +91,9 @@ def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
 
 def word(claims: Sequence[Verdict]) -> str:
     """The answer in a word: supported if all claims are, "in part" if only some are; else refuted if one is, or
-    inconclusive."""
+    inconclusive; not run if none was evaluated."""
+    if not any(v.verdict in JUDGED for v in claims):
+        return NOT_RUN
     sides = {side for side, verdicts in SIDES.items() for v in claims if v.verdict in verdicts}
     return "in part" if SUPPORTED in sides and len(sides) > 1 else min(sides, key=[*SIDES].index, default=INCONCLUSIVE)
 
