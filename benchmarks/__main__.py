@@ -194,7 +194,7 @@ def main(arguments: list[str]) -> int:
     if args.help:
         print(__doc__)
         return 0
-    papers = [n for n in args.names if n in known() and "readings" in args.names]
+    papers = [n for n in args.names if n in known()] if "readings" in args.names else []
     unknown = [n for n in args.names if n not in (*COMMANDS, *papers)]
     if unknown:
         print(f"error: unknown benchmark '{unknown[0]}'; known: {', '.join(COMMANDS)}", file=sys.stderr)

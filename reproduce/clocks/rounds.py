@@ -84,7 +84,7 @@ class Rounds:
             reached = self.until is not None and Target(*self.until).reached(state)
             if state["round"] == self.rounds or state["status"] != "ok" or reached:
                 return
-            now = observe(env, algorithm, state["round"], state["steps_done"])  # steps, links, arrivals, all [N]
+            now = observe(env, algorithm, state["round"], state["steps_done"].copy())  # steps, links, arrivals, all [N]
             done = yield from step(env, algorithm, state, algorithm.round(env, state, now), now.weights(env))
             state["steps_done"] = state["steps_done"] + done  # [N]
             state["round"] += 1

@@ -18,7 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
 from reproduce.declare.values import Sample, words
 from reproduce.errors import UserError
@@ -186,11 +187,27 @@ def samples(sample: Sample, batch: int, dtype: torch.dtype = torch.float32) -> T
     return torch.rand((batch, *sample.shape), generator=stream, dtype=dtype)
 
 
+class Flops(TorchDispatchMode):
+    """Counts floating-point operations. FlopCounterMode hooks into gradients, for which a module may ask in forward."""
+
+    total = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # which would import a compiler first
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if (count := flop_registry.get(func._overloadpacket)) is not None:
+            self.total += count(*args, **(kwargs or {}), out_val=out)
+        return out
+
+
 def cost(recipe: Recipe, p: Mapping[str, Tensor], x: Tensor) -> Count:
     """Outputs and multiply-accumulates of a forward pass on one sample, counted while the batch x goes through it."""
     count = Count({n: tuple(t.shape) for n, t in p.items()})
-    with FlopCounterMode(display=False) as flops:
+    with Flops() as flops:
         _, logits = evaluated(recipe, p, [x])
     count.layers.append(("output", "Logits", tuple(logits.shape[1:]), 0))
-    count.macs = flops.get_total_flops() // (2 * len(x))
+    count.macs = flops.total // (2 * len(x))
     return count

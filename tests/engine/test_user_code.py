@@ -21,7 +21,7 @@ from reproduce.declare.isolation import forked
 from reproduce.engine import user_code
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.requests import Evaluate, Train
-from reproduce.errors import OwnCodeError
+from reproduce.errors import OwnCodeError, UserError
 from reproduce.play import play, shown
 from reproduce.play.benchmarks import find
 from reproduce.play.match import Match
@@ -77,7 +77,7 @@ def test_the_same_bits_alone_and_in_company(name: str) -> None:
 
 @pytest.mark.parametrize("name", own_habits.REFUSED)
 def test_an_error_that_says_why(name: str) -> None:
-    with pytest.raises(OwnCodeError) as error:
+    with pytest.raises(UserError) as error:
         models(name)
     assert own_habits.REFUSED[name] in str(error.value)
     assert "\n" not in str(error.value)

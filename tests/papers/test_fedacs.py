@@ -128,7 +128,7 @@ def test_printed_seconds_are_not_those_of_sampling_by_15() -> None:
     assert findings.work("static", by_links=True) == pytest.approx(steps / 105.96, rel=0.01)
     assert found.min() > 2 * findings.work("dynamic")
     assert findings.seconds_a_round().startswith(
-        "FedACS's printed seconds a round are 0.79 to 1.06 of FedAvg's in 9 panels"
+        "FedACS's published seconds per round are 0.79 to 1.06 of FedAvg's in 9 panels"
     )
 
 
@@ -178,7 +178,7 @@ def test_ratios_are_those_of_the_means_beside_them() -> None:
 def test_without_a_target_of_the_paper_it_is_relative_to_fedavg() -> None:
     played = [curve(a, s, [10.0] * 20 + [60.0 + 10 * s] * 15, tail=15) for a in ("fedacs", "fedavg") for s in (0, 1)]
     assert measures.targets(histories(*played)) == {("dynamic", "mnist", settings.ONE_CLASS): 63.0}
-    final = metrics.measured(FINAL, histories(*played), "fedacs")
+    final = metrics.measured(FINAL, histories(*played))
     assert sorted(final["value"]) == [60, 60, 70, 70]
 
 

@@ -146,6 +146,8 @@ class Bare:
         layout = layout_of(model)
         self.blocks = {n: slice(o, o + s) for (n, o), s in zip(layout.offsets.items(), layout.sizes, strict=True)}
         self.dtype, self.device, self.parameters = torch.float32, torch.device("cpu"), layout.total
+        self.clients, self.trained, self.statistics = 1, self.blocks, torch.empty(0, dtype=torch.int64)
+        self.initial = self.random = self.processed = None
 
 
 def env_of(model: ResNet) -> Env:

@@ -196,12 +196,12 @@ def test_sessions_are_followed_until_their_clients_are_back(
     clock = job.experiments[0].clock
     assert isinstance(clock, Sessions)
     edit(job.output, code="0" * 16)
-    assert main(["replay", "--scale", "smoke", "fedagrac"]) == 0
+    assert main(["replay", "--scale", "smoke", "dynamic_init"]) == 0
     back = clock.returns * clock.rounds
     assert clock.returns == {"unseen-gaussian-n10": 3, "two-shard-gaussian-n10": 4}[name]
     assert int(results.replay_lines("smoke")[f"dynamic_init/{job.name}"]["rounds"]) == back + 2
     edit(job.output, factor=1.5, after=back, date="later")
-    assert main(["replay", "--scale", "smoke", "fedagrac"]) == 2
+    assert main(["replay", "--scale", "smoke", "dynamic_init"]) == 2
     assert results.standing(job).state == "differs"
 
 

@@ -57,7 +57,7 @@ TIMES = (
 )
 RATES = (
     "These are the learning rates with which the runs of Table I and, for n = 5, of Fig. 6 are declared at paper "
-    "scale. We searched a grid at reduced scale with n = 10 only (the figure `sensitivity`).",
+    "scale. We searched a grid at reduced scale with n = 10 only (the figure defedavg/sensitivity).",
     "CIFAR-10: DeFedAvg-IID at n = 10 (global 1.0) and n = 20 (local 0.01) and DeFedAvg-nIID at n = 20 (local 0.10) do "
     "not fit the times of Table I, which scale with n as if they were (0.1, 0.05) throughout. Our Table I has rows "
     "for both alternatives.",

@@ -170,7 +170,7 @@ TABLES = (
         notes=(
             "The paper searches a grid and does not say how it selects. Here all methods have the values of the "
             "commands in the published code: learning rate 0.1 and momentum 0, for AG News AdamW at 1e-4. So the "
-            "other options of the grid are not run; `play` searches it in one batch of runs (docs/play.md).",
+            "other options of the grid are not run; the command play searches it in one batch of runs (docs/play.md).",
             "The commands of the published code make 100 local steps, which are 4 epochs; Table 3 says 5.",
             COUNTED,
         ),
