@@ -183,7 +183,7 @@ def test_links_between_pages_resolve() -> None:
         here = ROOT / "docs/papers" if f.is_relative_to(ROOT / TEMPLATES) or f.name == "page.md" else f.parent
         if f == ROOT / TEMPLATES / "README.md":
             here = ROOT
-        itself = here / f.name  # of a template the page that is made of it
+        itself = here / (f"{f.parent.name}.md" if f.name == "page.md" else f.name)  # the page made of a template
         links = [(path, anchor) for path, anchor in links if not path.startswith("../../actions/")]  # of the host
         targets = [((here / path).resolve() if path else itself, anchor) for path, anchor in links]
         targets += [(ROOT / path, anchor) for path, anchor in re.findall(r"(docs/papers/\w+\.md)(?:#([\w-]+))?", text)]

@@ -36,7 +36,7 @@ def verdict(says: str, ground: str = "quadratics", name: str = "a") -> Verdict:
         ("supported_on_substitute_data not_supported_on_substitute_data", "in part"),
         ("refuted inconclusive", "refuted"),
         ("inconclusive not_run", "inconclusive"),
-        ("not_run", "inconclusive"),
+        ("not_run", "not run"),
     ],
 )
 def test_the_answer_is_a_word(verdicts: str, said: str) -> None:

@@ -114,7 +114,7 @@ def test_what_is_finished_is_shown_and_nothing_is_trained(
     words = "play fednova --on fedacs/fig7-static --scale smoke --seeds 0,1 --tune --finished -o out/all"
     assert main(words.split()) == 0
     frame = pd.read_csv("out/all.csv", keep_default_na=False)
-    pd.testing.assert_frame_equal(frame, tuned, check_dtype=False, rtol=1e-12)
+    pd.testing.assert_frame_equal(frame, tuned.drop(columns="run"), check_dtype=False, rtol=1e-12)
     for file in folder.glob("results/smoke/play/*.parquet"):
         file.unlink()
     capsys.readouterr()
@@ -164,7 +164,8 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
     c = quotes.played("reduced/across")
     pair = c(algorithm="fedacs", benchmark="fedacs-static"), c(algorithm="fedavg", benchmark="fedacs-static")
     said = quotes.told(*pair).rpartition(": ")[2].replace("refused", "–")
-    assert f"| FedACS minus FedAvg | {said} |" in text
+    (row,) = (line for line in text.splitlines() if line.startswith("| FedACS minus FedAvg |"))
+    assert f"| {said} |" in row
 
 
 def test_the_committed_matrix_is_that_of_the_committed_results() -> None:

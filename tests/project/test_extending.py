@@ -113,9 +113,9 @@ def test_a_paper_is_one_folder(tmp_path: Path) -> None:
     assert f"| FedAvgM | ours | **{ours:.2f} ± " in (tmp_path / "tables/smoke/fedavgm_table1.md").read_text("utf-8")
     assert (tmp_path / "figures/smoke/fedavgm_fig1.png").stat().st_size > 10_000
     assert "FedAvgM" in (tmp_path / "report/smoke/index.html").read_text(encoding="utf-8")
-    page = (tmp_path / "docs/papers/fedavgm.md").read_text(encoding="utf-8")
+    page = (tmp_path / "docs/papers" / "fedavgm.md").read_text(encoding="utf-8")
     assert f"FedAvgM ends at {ours:.2f} (published:\n0.05)" in page
     assert "## Unstated choices" in page
     assert "mine/other/short.yaml is not there" in failed
     assert "mine/fedavgm" not in failed
-    assert not (tmp_path / "docs/papers/other.md").exists()
+    assert not (tmp_path / "docs/papers" / "other.md").exists()
