@@ -20,7 +20,7 @@ from reproduce import store
 from reproduce.cli import render
 from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
-from reproduce.runs import due, plan, results, training
+from reproduce.runs import catalogue, due, plan, results, training
 from reproduce.runs import job as engine
 from reproduce.runs.catalogue import known
 from reproduce.runs.plan import Job
@@ -272,4 +272,7 @@ def test_a_result_that_comes_while_a_figure_is_drawn_makes_it_stale(monkeypatch:
     assert not fresh(due.Budget())
     monkeypatch.setattr(report, "make", real)
     draw("fedagrac/fig4")
+    catalogue._catalogue.cache_clear()
+    due.jobs.cache_clear()
+    due.training.cache_clear()
     assert fresh(due.Budget())
