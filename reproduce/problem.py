@@ -160,6 +160,18 @@ class Classification:
         sample: Sample = self.source.sample
         return sample.padded(self.pad) if self.pad else sample
 
+    def normalised(self, images: Any, dtype: Any) -> Any:
+        """uint8 images [n, H, W, ch] as the model sees them: tensors [n, ch, H, W] of `dtype`, normalised, padded."""
+        import torch
+
+        images = images.permute(0, 3, 1, 2).to(dtype) / 255
+        if self.mean:
+            mean, std = (images.new_tensor(v).view(1, -1, 1, 1) for v in (self.mean, self.std))
+            images = (images - mean) / std
+        if self.pad:
+            images = torch.nn.functional.pad(images, (self.pad,) * 4)
+        return images.contiguous()
+
     @property
     def device_data(self) -> tuple[Any, ...]:
         """The key of problems that share data on a device."""

@@ -76,14 +76,8 @@ class DeviceData:
         tensor = torch.from_numpy(np.ascontiguousarray(x)).to(self.device)
         if x.dtype != np.uint8:
             return tensor.to(torch.int64 if problem.sample.dtype == "int64" else dtype)
-        images = tensor.permute(0, 3, 1, 2).to(dtype) / 255
-        if problem.mean:
-            pair = problem.mean, problem.std
-            mean, std = (torch.tensor(v, dtype=dtype, device=self.device).view(1, -1, 1, 1) for v in pair)
-            images = (images - mean) / std
-        if problem.pad:
-            images = torch.nn.functional.pad(images, (problem.pad,) * 4)
-        return images.contiguous()
+        images: Tensor = problem.normalised(tensor, dtype)
+        return images
 
     def parts(self, problem: Classification, seed: int) -> list[Indices]:
         """The clients' samples, of the seed of the split; UserError for a partition that does not fit."""

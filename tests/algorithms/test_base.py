@@ -1,4 +1,4 @@
-"""What a lost message holds is nobody's knowledge, in any algorithm; a client without samples takes part in vain."""
+"""Algorithms know nothing of what a lost message holds; a client without samples takes part in vain."""
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What the pages say: numbers are those of the files, references lead somewhere, and all counts are the same."""
+"""The contents of the pages: numbers are those of the files, references lead somewhere, and all counts are the same."""
 
 import json
 import math
@@ -242,7 +242,7 @@ def test_claims(scale: str, boards: dict[str, list[Verdict]]) -> None:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_runs_of_an_artifact(scale: str) -> None:
-    """What its card says of its results, and of whether they are to be cited."""
+    """Its card tells of its results, and whether they are to be cited."""
     for a in plan.select(None):
         facts, (_, _, why) = dict(_facts(a, scale)), citing(a, scale)
         there = sum(bool(run.stored) for run in results.read_by(scale, a.id))

@@ -20,7 +20,7 @@ from reproduce import store
 from reproduce.cli import render
 from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
-from reproduce.runs import catalogue, due, plan, results, training
+from reproduce.runs import due, plan, results, training
 from reproduce.runs import job as engine
 from reproduce.runs.catalogue import known
 from reproduce.runs.plan import Job
@@ -71,6 +71,8 @@ def equal(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
+    for of_a_workflow in (due.jobs, due.training):  # kept by this process, in whatever folder it was
+        of_a_workflow.cache_clear()
 
 
 @pytest.fixture
@@ -272,7 +274,4 @@ def test_a_result_that_comes_while_a_figure_is_drawn_makes_it_stale(monkeypatch:
     assert not fresh(due.Budget())
     monkeypatch.setattr(report, "make", real)
     draw("fedagrac/fig4")
-    catalogue._catalogue.cache_clear()
-    due.jobs.cache_clear()
-    due.training.cache_clear()
     assert fresh(due.Budget())

@@ -1,4 +1,4 @@
-"""What counts as evidence: diverged, agreeing and censored seeds, ties, ratios, many settings; and that more evidence
+"""The evidence of a claim: diverged, agreeing and censored seeds, ties, ratios, many settings; and that more evidence
 never weakens a verdict."""
 
 import math
@@ -123,7 +123,7 @@ def of_settings(path: Path, leads: np.ndarray) -> object:
 
 
 def holm(p: np.ndarray, level: float) -> int:
-    """How many hypotheses Holm's procedure rejects: the p-values in order, each against level over those left."""
+    """The number of hypotheses Holm's procedure rejects: the p-values in order, each against level over those left."""
     within = np.sort(p) <= level / np.arange(len(p), 0, -1)
     return len(p) if within.all() else int(np.argmin(within))
 
