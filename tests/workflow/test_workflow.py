@@ -203,6 +203,7 @@ def before(drawn: Path) -> tuple[Path, bytes]:
     return drawn, few.read_bytes()
 
 
+@pytest.mark.skipif(" " in sys.executable, reason="batch systems take no Python whose path has a space")
 def test_a_training_that_fails_on_a_cluster_leaves_the_result_of_before(before: tuple[Path, bytes]) -> None:
     project, result = before
     run = cluster(project, FIG1, "--config", "budget=1")
@@ -212,6 +213,7 @@ def test_a_training_that_fails_on_a_cluster_leaves_the_result_of_before(before: 
     assert miniature.trained(project / "results/smoke/fiarse/fine.parquet")[0] == [0, 1, 2]
 
 
+@pytest.mark.skipif(" " in sys.executable, reason="batch systems take no Python whose path has a space")
 def test_a_node_that_never_runs_its_job_leaves_the_result_of_before(before: tuple[Path, bytes]) -> None:
     project, result = before
     run = cluster(project, FAILING, submit="echo 1 #", status="echo failed #")
