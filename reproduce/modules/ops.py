@@ -57,7 +57,8 @@ class One:
         Training leaves the running statistics of `p` as they are and writes the new ones into `buffers`, from which a
         second pass goes on.
         """
-        weight, bias = p[f"{layer}.weight"].flatten(), p[f"{layer}.bias"].flatten()
+        # Contiguous: torch 2.13's way back on channels-last images takes wrong elements of a strided weight on CPUs.
+        weight, bias = p[f"{layer}.weight"].contiguous().flatten(), p[f"{layer}.bias"].flatten()
         names = f"{layer}.running_mean", f"{layer}.running_var"
         if names[0] not in p:
             return F.batch_norm(x, None, None, weight, bias, training=True)

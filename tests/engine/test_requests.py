@@ -166,6 +166,16 @@ def test_what_a_strategy_claims_to_serve_equals_the_reference(strategy: str, nam
                 torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
 
+def test_narrower_networks_in_a_stack_are_those_of_each_client() -> None:
+    """Of clients with equal batches: others do not meet in one, where layers normalise over a batch. The narrowest has
+    layers of one channel, whose weights lie apart in the stack."""
+    problem = Classification("digits", NARROW.models[-1], IID(), C, Cyclic(10), train_samples=40 * C)
+    task = ClientSplits(settings(), torch.float64).get(problem, 3)
+    request = Train(np.arange(C), np.full(C, 4), task.initial(), 0.05, 4, Rule(inner=NARROW))
+    rows = [Trainer(strategy=name).train([(task, request)])[0].rows for name in ("stacked", "reference")]
+    torch.testing.assert_close(*rows, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize(("strategy", "name"), REFUSED)
 def test_what_a_strategy_does_not_serve_it_refuses(strategy: str, name: str) -> None:
     for task, request in requests(strategy, name):
