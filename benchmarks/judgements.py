@@ -15,7 +15,7 @@ import yaml
 from reproduce import store
 from reproduce.errors import UserError
 from reproduce.files import read_yaml, write_text
-from reproduce.pages.quotes import text_as
+from reproduce.pages.page_numbers import text_as
 from reproduce.report.metrics import Reading
 from reproduce.text import markdown
 from reproduce.verdicts.claims import Claim, ClaimsFile, claims_files, listed, load_claims, parts

@@ -18,7 +18,7 @@ from reproduce import files, settings
 from reproduce.declare.experiment import SCALES
 from reproduce.declare.paper import artifacts, papers
 from reproduce.errors import UserError
-from reproduce.runs import costs, due, plan
+from reproduce.runs import costs, outdated, plan
 from reproduce.runs.catalogue import Known, known
 from reproduce.text import counted
 
@@ -162,7 +162,7 @@ class Asked:
     def _drawn(self, scale: str, wildcards: Any) -> list[str]:
         """The files of all artifacts of a scale; says first what it lacks, in place of a line for each."""
         self.told.add(scale)
-        due.announce(scale, "", self._budget())
+        outdated.announce(scale, "", self._budget())
         return plan.artifact_files(scale)
 
     @one_line()
@@ -174,7 +174,7 @@ class Asked:
         found = []
         for artifact in plan.select(paper):
             self._train(scale, artifact.id)
-            found += due.render_marker(scale, artifact.id, self._budget())
+            found += outdated.render_marker(scale, artifact.id, self._budget())
         return found
 
     def _commands(self, scale: str, paper: str, wildcards: Any) -> str:
@@ -185,8 +185,8 @@ class Asked:
         """
         allowed = self._budget()
         every = [a.id for a in plan.select(paper)]
-        names = [name for name in every if not due.fresh(scale, name, allowed)] or every  # none where it is forced
-        jobs = dict.fromkeys(job.name for name in names for job in due.training(scale, name, allowed)[0])
+        names = [name for name in every if not outdated.fresh(scale, name, allowed)] or every  # none where it is forced
+        jobs = dict.fromkeys(job.name for name in names for job in outdated.training(scale, name, allowed)[0])
         mark = f"logs/{scale}/{paper}.failed"
         train = f"{self.command} train --scale {scale} {paper} {shlex.join(jobs)} || touch {mark}; " if jobs else ""
         return f"rm -f {mark}; {train}{self.command} render --scale {scale} {shlex.join(names)} || touch {mark}"
@@ -196,7 +196,7 @@ class Asked:
         rules = {job.rule.name for job in self.workflow.dag.needrun_jobs()}
         self.together = [each for each in self.together if "_".join(each) in rules]
         if self.to_train:
-            print("To train:", due.total(self.to_train), file=sys.stderr)
+            print("To train:", outdated.total(self.to_train), file=sys.stderr)
         if cut := [n for job in self.to_train if (n := costs.submissions(job)) > 1]:
             each = f"of at most {settings.limits()[0]:g} h, each from the checkpoint of the one before"
             print(f"{counted(len(cut), 'job')} in {sum(cut)} submissions {each}", file=sys.stderr)
@@ -211,14 +211,14 @@ class Asked:
         more = f" and {len(files) - 4} more" if len(files) > 4 else ""
         atexit.register(print, f"Written: {', '.join(files[:4])}{more}", file=sys.stderr)
 
-    def _budget(self) -> due.Budget:
-        return due.budget(self.workflow.dag_settings.targets)
+    def _budget(self) -> outdated.Budget:
+        return outdated.budget(self.workflow.dag_settings.targets)
 
     def _train(self, scale: str, name: str) -> tuple[Known, ...]:
         """The jobs to train for an artifact; said, unless all was."""
         if scale not in self.told:
-            due.announce(scale, name, self._budget())
-        return self._trains(due.training(scale, name, self._budget())[0])
+            outdated.announce(scale, name, self._budget())
+        return self._trains(outdated.training(scale, name, self._budget())[0])
 
     def _trains(self, jobs: tuple[Known, ...]) -> tuple[Known, ...]:
         if jobs and not self.workflow.local_exec and " " in PYTHON:
@@ -230,11 +230,11 @@ class Asked:
     def results(self, wildcards: Any) -> list[str]:
         """The files that the trainings of an artifact leave, which its rendering waits for."""
         jobs = self._train(wildcards.scale, f"{wildcards.paper}/{wildcards.name}")
-        return [due.train_marker(job)[-1] for job in jobs]
+        return [outdated.train_marker(job)[-1] for job in jobs]
 
     @one_line()
     def marker(self, wildcards: Any) -> list[str]:
-        return due.render_marker(wildcards.scale, f"{wildcards.paper}/{wildcards.name}", self._budget())
+        return outdated.render_marker(wildcards.scale, f"{wildcards.paper}/{wildcards.name}", self._budget())
 
     @one_line()
     def before(self, wildcards: Any) -> list[str]:
@@ -256,13 +256,13 @@ class Asked:
     def again(self, wildcards: Any) -> list[str]:
         job = job_of(wildcards)
         self._trains(() if job.holds else (job,))
-        return due.train_marker(job)
+        return outdated.train_marker(job)
 
 
 def job_of(wildcards: Any) -> Known:
     """The job of a rule; UserError for an unknown one."""
     asked = wildcards.scale, wildcards.paper, wildcards.job
-    found = (job for job in due.jobs(wildcards.scale).jobs if (job.scale, job.paper, job.name) == asked)
+    found = (job for job in outdated.jobs(wildcards.scale).jobs if (job.scale, job.paper, job.name) == asked)
     return next(found, None) or known(plan.job(*asked))
 
 

@@ -60,7 +60,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for name, about in {
         "--list": "show the benchmarks with size and cost; train nothing",
         "--cost": "show what it would cost; train nothing",
-        "--finished": "take results of older code as they are; train nothing",
+        "--finished": "take stale results as they are; train nothing",
     }.items():
         asked.add_argument(name, action="store_true", help=about)
     cli.reuse(parser)
@@ -163,7 +163,7 @@ def _list(benchmarks: list[Benchmark]) -> None:
 
 
 def _shown(match: Match, args: argparse.Namespace) -> None:
-    from reproduce.play import shown, summary
+    from reproduce.play import display, summary
 
     frame = match.frame()
     found = summary(frame)
@@ -171,13 +171,13 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         print_json([{k: None if v != v else v for k, v in row.items()} for row in found.to_dict("records")])
     else:
         one = len(match.benchmarks) == 1
-        header, rows = shown.header(found)[one:], [r[one:] for r in shown.rows(found)]
+        header, rows = display.header(found)[one:], [r[one:] for r in display.rows(found)]
         if {r[-1] for r in rows} == {"ok"}:  # which says nothing
             header, rows = header[:-1], [r[:-1] for r in rows]
-        print_table(header, rows, right=shown.RIGHT)
-        print("", *map(fill, shown.notes(match)), sep="\n")
+        print_table(header, rows, right=display.RIGHT)
+        print("", *map(fill, display.notes(match)), sep="\n")
     if args.output:
-        written = shown.write(match, frame, args.output)
+        written = display.write(match, frame, args.output)
         if ".png" not in written:
             print("not drawn: no run has numbers", file=sys.stderr)
         if not args.json:

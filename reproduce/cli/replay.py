@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
     odd = [line["job"] for line in lines if line["agrees"] == "no"]
     agree = f", {len(lines) - len(odd) if odd else 'all'} agree" * bool(lines)
     print(f"replayed {len(lines)}{agree}; {results.tally(run.seen for j in found for run in results.standing(j).runs)}")
-    differing = dict.fromkeys([*odd, *(f"{j.paper}/{j.name}" for j in found if "differs" in states(j))])
+    differing = dict.fromkeys([*odd, *(f"{j.paper}/{j.name}" for j in found if "not reproduced" in states(j))])
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
     if failed:
@@ -86,11 +86,11 @@ def costs(jobs: Sequence[Job], scale: str) -> str:
 
 
 def pending(job: Job, again: bool = False) -> bool:
-    """Tells whether to replay the job: it has usable results and data, and runs of older code without a replay by
-    today's, or is asked for `again`."""
+    """Tells whether to replay the job: it has usable results and data, and stale runs without a replay by
+    today's code, or is asked for `again`."""
     from reproduce.runs import plan, results
 
-    if not results.standing(job).usable or (not again and states(job) <= {"current", "confirmed", "differs"}):
+    if not results.standing(job).usable or (not again and states(job) <= {"current", "re-checked", "not reproduced"}):
         return False
     if missing := plan.missing(job):
         print(f"{job.paper}/{job.name}: not replayed, {missing}", file=sys.stderr)

@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.runs import due, plan, results
+    from reproduce.runs import outdated, plan, results
     from reproduce.runs.catalogue import catalogue, seen
     from reproduce.settings import check_place
 
@@ -75,7 +75,9 @@ def run(args: argparse.Namespace) -> None:
         print("\n".join([*lines, *listed_checks(board)]))
         runs = results.tally(seen(catalogue(scale).jobs))
         whole_scale = [] if args.target else headline(scale, of_target)
-        print("\n".join(map(fill, [*whole_scale, f"{runs}.", *(f"refused: {line}" for line in due.refused(scale))])))
+        print(
+            "\n".join(map(fill, [*whole_scale, f"{runs}.", *(f"refused: {line}" for line in outdated.refused(scale))]))
+        )
 
 
 def compare(scale: str, update: bool) -> None:

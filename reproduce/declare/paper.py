@@ -88,7 +88,7 @@ def _metrics() -> Mapping[str, Metric]:
 @dataclass(frozen=True)
 class Series:
     """The look of a series. name: in print ("": that of its class). look: colour, dashes and marker in every figure
-    (`report.looks`)."""
+    (`report.styles`)."""
 
     look: str
     name: str = ""

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from reproduce.declare.paper import papers
-from reproduce.pages.quotes import FUNCTIONS, filled
+from reproduce.pages.page_numbers import FUNCTIONS, filled
 from reproduce.report.figures import sheet, style
 from reproduce.report.names import heading, pretty
 from reproduce.text import markdown
@@ -179,7 +179,7 @@ def summary() -> str:
         found, there = declared(paper), by_table(paper, held(paper))
         said = [f"{name}: {inside(a)}" + f"; with fitted alternatives {inside(b)}" * moved(b) for name, a, b in there]
         link, run = f"[{of.name}](docs/papers/{paper}.md)", f"{found['gap'].notna().sum()} of {len(found):,}"
-        rows.append([link, run, "<br>".join(said) or "–", readings.register(of.folder)["short"]])
+        rows.append([link, run, "<br>".join(said) or "–", readings.register(of.folder)["summary"]])
     return markdown(("paper", "published numbers compared", "inside", "what explains the differences"), rows)
 
 

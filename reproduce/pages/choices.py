@@ -1,7 +1,7 @@
 """The unstated choices of the papers: a register per paper, `papers/<key>/open_choices.yaml`, with its numbers.
 
 A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
-a lead (`reproduce.pages.quotes.lead`) between two selections of an artifact's cells, or a phrase ("not run"); a
+a lead (`reproduce.pages.page_numbers.lead`) between two selections of an artifact's cells, or a phrase ("not run"); a
 selection with `read` is of the cells that another reading of the same curves makes (`report.metrics.Reading`). A
 register that does not follow this ends in a UserError that names the file, the entry and the field.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from reproduce.declare.paper import papers
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
-from reproduce.pages.quotes import Cells, cells, gap, lead, played, reread
+from reproduce.pages.page_numbers import Cells, cells, gap, lead, played, reread
 from reproduce.report.metrics import Reading
 from reproduce.text import markdown
 

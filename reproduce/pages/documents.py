@@ -22,8 +22,8 @@ from reproduce.declare.paper import papers, total
 from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages import agreement, choices, overview
-from reproduce.pages.quotes import FUNCTIONS, filled, spent
-from reproduce.pages.short import SIDES, first_table, short
+from reproduce.pages.page_numbers import FUNCTIONS, filled, spent
+from reproduce.pages.summary import SIDES, first_table, summary
 from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts import wording
@@ -66,8 +66,8 @@ def rendered(template: Path, **more: Any) -> str:
     return re.sub(r"\n{3,}", "\n\n", filled(read_text(template), functions).strip()) + "\n"
 
 
-def _in_short(boards: Boards, paper: str) -> str:
-    said = {scale: short(paper, scale, board) for scale, board in boards.items()}
+def _summary(boards: Boards, paper: str) -> str:
+    said = {scale: summary(paper, scale, board) for scale, board in boards.items()}
     answers = [f"**At {scale} scale: {one.word}.** {one}" for scale, one in said.items()]
     return "\n\n".join(
         [f"**{said['paper'].question}**", *answers, "[All claims](claims.md) has its claims one by one."]
@@ -76,7 +76,7 @@ def _in_short(boards: Boards, paper: str) -> str:
 
 def _page(paper: str, boards: Boards) -> str:
     """A paper's own page, and its unstated choices."""
-    text = rendered(papers()[paper].file("page.md"), short=partial(_in_short, boards), comparison=agreement.section)
+    text = rendered(papers()[paper].file("page.md"), summary=partial(_summary, boards), comparison=agreement.section)
     return f"{text}\n## Unstated choices\n\n{choices.section(choices.register(paper))}\n"
 
 

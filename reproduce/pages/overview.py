@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reproduce.declare.paper import has_numbers, papers
 from reproduce.files import write
 from reproduce.report.figures import style
-from reproduce.report.looks import DARK, SMALL, TEXT
+from reproduce.report.styles import DARK, SMALL, TEXT
 from reproduce.runs import plan
 from reproduce.verdicts.scope import CHECK
 from reproduce.verdicts.verdict import DEPENDS, INCONCLUSIVE, NOT_RUN, PARTLY, REFUTED, SUPPORTED, VERDICTS

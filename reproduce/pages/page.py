@@ -21,13 +21,12 @@ from reproduce.files import read_text
 from reproduce.pages.agreement import PICTURE
 from reproduce.pages.html import forest, to_html
 from reproduce.pages.overview import SVG, alt, tiles
-from reproduce.pages.short import Short, short
+from reproduce.pages.summary import Summary, summary
 from reproduce.report.histories import one_split
 from reproduce.report.names import pretty
-from reproduce.runs import due, plan, results
+from reproduce.runs import outdated, plan, results
 from reproduce.runs.catalogue import catalogue, seen
-from reproduce.text import counted, duration
-from reproduce.text import short as short_number
+from reproduce.text import counted, duration, short
 from reproduce.verdicts import wording
 from reproduce.verdicts.scope import CHECK, GROUNDS, SUBSTITUTE, ground
 from reproduce.verdicts.scoreboard import Verdict, by_ground, counts, headline
@@ -66,7 +65,7 @@ def contents(
         own = tqdm(of.artifacts, paper, leave=False, disable=None)
         items = [item(a, scale, [v for v in verdicts if v.artifact == a.id], address) for a in own]
         cited = {word: [i for i in items if i["cited"] == word and i["made"]] for word in CITED}
-        said = {"about": of, "said": in_short(paper, scale, verdicts)}
+        said = {"about": of, "said": summarised(paper, scale, verdicts)}
         count = sum((i["count"] for i in items), Counter[str]())
         made.append(
             {"key": paper, **said, "items": items, "count": count, "cited": {w: c for w, c in cited.items() if c}}
@@ -74,12 +73,12 @@ def contents(
     return made
 
 
-def in_short(paper: str, scale: str, verdicts: Sequence[Verdict]) -> Short:
+def summarised(paper: str, scale: str, verdicts: Sequence[Verdict]) -> Summary:
     """Question, answer and sentences; where they cannot be told, why."""
     try:
-        return short(paper, scale, verdicts) if scale in ("paper", "reduced") else Short("", "", "", {})
+        return summary(paper, scale, verdicts) if scale in ("paper", "reduced") else Summary("", "", "", {})
     except UserError as error:
-        return Short("", "", f"The summary is not available: {error}", {})
+        return Summary("", "", f"The summary is not available: {error}", {})
 
 
 def _inline(text: str) -> str:
@@ -167,7 +166,7 @@ def page(scale: str, verdicts: Sequence[Verdict], others: Sequence[str] = (), ho
         check=CHECK,
         results=origin(scale),
         headline=headline(scale, verdicts),
-        refused=due.refused(scale),
+        refused=outdated.refused(scale),
         grounds=by_ground(verdicts),
         verdicts=[word for word in VERDICTS if total[word] or word == VERDICTS[-1]],
         signs=SIGNS,
@@ -183,9 +182,9 @@ def page(scale: str, verdicts: Sequence[Verdict], others: Sequence[str] = (), ho
 
 
 ORIGINS = {
-    ("current", "confirmed"): "by current code, or re-checked with it",
-    ("older",): "by earlier code and not re-checked",
-    ("differs",): "by earlier code and not reproduced by the current one",
+    ("current", "re-checked"): "by current code, or re-checked with it",
+    ("stale",): "by earlier code and not re-checked",
+    ("not reproduced",): "by earlier code and not reproduced by the current one",
     ("own",): "by a user's own code",
 }
 """States of runs -> how they were trained, in plain words."""
@@ -229,7 +228,7 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     yield "Commit", _several(n["git"] for n in made)
     yield "Device", _several(str(n.get("gpu", n.get("device", "cpu").upper())) for n in made)
     seconds, flops = (sum(float(n.get(k) or 0) for n in made) for k in ("seconds", "flops"))
-    cost = [duration(seconds) if seconds else "", f"{short_number(flops)}FLOP" if flops else ""]
+    cost = [duration(seconds) if seconds else "", f"{short(flops)}FLOP" if flops else ""]
     yield "Training", ", ".join(filter(None, cost))
 
 
@@ -254,7 +253,7 @@ def citing(artifact: Artifact, scale: str) -> tuple[str, str, str]:
     why = [f"on {' and '.join(grounds)}", said, *odd]
     why += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
     why += filter(None, [results.said([run.seen for run in there])])
-    doubtful = fewest < FEW or bool(odd) or any(run.state in ("older", "differs") for run in there)
+    doubtful = fewest < FEW or bool(odd) or any(run.state in ("stale", "not reproduced") for run in there)
     partly = len(seeds) < len(wanted)
     return [*CITED][3 if SUBSTITUTE in grounds else 2 if doubtful else int(partly)], said, "; ".join(why)
 

@@ -9,8 +9,8 @@ from typing import Any
 from reproduce import __version__
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.paper import has_numbers, papers
-from reproduce.pages.page import in_short, inlined, label, numbers, template, unrun
-from reproduce.pages.short import register
+from reproduce.pages.page import inlined, label, numbers, summarised, template, unrun
+from reproduce.pages.summary import register
 from reproduce.runs import plan
 from reproduce.runs.provenance import commit
 from reproduce.verdicts.scoreboard import Verdict, claims
@@ -31,7 +31,7 @@ def sheet(paper: str, scale: str, verdicts: Sequence[Verdict]) -> str:
         paper=paper,
         scale=scale,
         about=papers()[paper],
-        said=in_short(paper, scale, verdicts),
+        said=summarised(paper, scale, verdicts),
         numbers=[(v, numbers(v)) for v in [*firsts, *(v for v in measured if v not in firsts)][:SHOWN]],
         figure=_figure(trained, scale, entry["look"]),
         unrun=[label(a) for a in trained if not has_numbers(scale, a.id)],

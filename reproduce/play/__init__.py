@@ -12,7 +12,7 @@ benchmarks     declared panels that any algorithm can run on; what does not fit 
 match, scores  what is trained, at which cost and rate; one number per seed, intervals
 owndata        benchmarks on a user's own data and network
 across: all on all, table and heat map
-shown          tables and figures
+display        tables and figures
 """
 
 from __future__ import annotations

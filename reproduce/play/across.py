@@ -19,8 +19,8 @@ from reproduce.play.scores import number, span
 from reproduce.play.specs import NAMES
 from reproduce.report import figures
 from reproduce.report.formats import block, md
-from reproduce.report.looks import BLUE, DARK, GREY, VERMILLION
 from reproduce.report.names import pretty
+from reproduce.report.styles import BLUE, DARK, GREY, VERMILLION
 from reproduce.text import markdown as grid
 
 if TYPE_CHECKING:

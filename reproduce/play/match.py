@@ -65,7 +65,7 @@ class Match:
     compared with it.
 
     factors: the grid. lenient: an algorithm that does not fit a benchmark is a line of the table, and no error.
-    finished: results of older code are taken as they are, and nothing is trained.
+    finished: stale results are taken as they are, and nothing is trained.
     Raises UserError for what cannot be, before anything is trained.
     """
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from reproduce.report import figures, looks
+from reproduce.report import figures, styles
 from reproduce.report.entries import PARTIAL
 from reproduce.report.metrics import t_interval
 from reproduce.report.names import heading, pretty
@@ -55,7 +55,7 @@ def dots(
     shown = list(dict.fromkeys(cells[series]))
     marks = {
         name: {"color": look.color, "marker": look.marker, "zorder": 3, **SHAPE}
-        for name, look in looks.of(order).items()
+        for name, look in styles.of(order).items()
     }
     common: dict[str, Any] = {"x": "value", "y": "at", "orient": "h", "native_scale": True, "hue": series, "ax": ax}
     common |= {"hue_order": shown, "palette": [marks[str(name)]["color"] for name in shown], "legend": False}
@@ -103,7 +103,7 @@ def _beside(ax: Axes, mine: pd.DataFrame, mark: Mapping[str, Any], missed: bool)
     if len(numbers) < len(mine):
         text = f"{len(mine) - len(numbers)} of {len(mine)} diverged"
         end = max(numbers.max(), figures.interval(mine)(numbers)[1] if len(numbers) > 1 else 0.0)
-        ax.annotate(text, (end, at), (4, 0), textcoords="offset points", va="center", fontsize=looks.SMALL)
+        ax.annotate(text, (end, at), (4, 0), textcoords="offset points", va="center", fontsize=styles.SMALL)
 
 
 def heatmap(

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet
 from reproduce.declare.experiment import Experiment
-from reproduce.report import around, entries, figures, marks, metrics
+from reproduce.report import captions, entries, figures, metrics, printed_marks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 
@@ -30,8 +30,8 @@ def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figur
     else:
         assert artifact.draw is not None
         fig = artifact.draw(histories, cells)
-        around.titles(fig, {})
-    around.say(fig, around.headline(artifact, histories, fig))
+        captions.titles(fig, {})
+    captions.say(fig, captions.headline(artifact, histories, fig))
     return fig
 
 
@@ -39,7 +39,7 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
     """The picture of an artifact without any results, with nothing in it; its note says so."""
     fig, axes = figures.sheet(width=ALONE, height=0.15)
     axes[0, 0].set_visible(False)
-    around.absent(fig, [(artifact.title, reason)])
+    captions.absent(fig, [(artifact.title, reason)])
     return fig
 
 
@@ -69,35 +69,37 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
-    marked: dict[str, marks.Mark] = {}
+    marked: dict[str, printed_marks.Mark] = {}
     for block, place in zip(blocks, drawn, strict=False):
         title = place.title
         if title and histories.seeds_each[0] < histories.seeds_each[1]:
-            seeds = around.seeds_of(place.here, picture.series, artifact.names)
+            seeds = captions.seeds_of(place.here, picture.series, artifact.names)
             title = f"{title}, {seeds}".replace(" seed", "\xa0seed")
         block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
         more = _fill(block, picture, artifact, place.here, place.labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
             if beyond is not None and (histories.scale == "paper" or entries.comparable(artifact, histories.scale)):
-                marked |= marks.draw(ax, picture.printed, artifact, place.here, {**place.labels, **beyond}, cells)
+                marked |= printed_marks.draw(
+                    ax, picture.printed, artifact, place.here, {**place.labels, **beyond}, cells
+                )
     for ax in blocks[len(drawn) :].flat:
         ax.set_visible(False)
     for block, place in zip(blocks, drawn, strict=False):
         for ax in (ax for ax in block.flat if "accuracy" in (ax.get_ylabel() or picture.ylabel)):
             figures.chance(ax, getattr(getattr(place.here.experiments[0].problem, "source", None), "classes", 0))
-    around.outer(fig, picture.ylabel)
+    captions.outer(fig, picture.ylabel)
     named = _named(fig, picture, artifact, marked)
     gone = [[name for name, run in p.series.items() if not run and _shown(name, named, picture)] for p in drawn]
     reasons = [(f"{p.title} ({', '.join(names)})", p.why) for p, names in zip(drawn, gone, strict=True) if names]
-    around.absent(fig, [*((p.title, p.why) for p in places if p not in drawn), *reasons])
+    captions.absent(fig, [*((p.title, p.why) for p in places if p not in drawn), *reasons])
     run = {name for p in drawn for name, there in p.series.items() if there}
     counts = ((len(drawn), len(places), "panels"), (len(run), len(run.union(*gone)), "series"))
     fig.set_label(", ".join(f"{some} of {every} {what}" for some, every, what in counts if some < every))
     if isinstance(picture, Curves) and picture.spread == "end":
         for block in blocks[: len(drawn)]:
             figures.direct(block[0, 0])
-    around.legend(fig)
-    around.titles(fig, {block[0, 0]: beside for block in blocks})
+    captions.legend(fig)
+    captions.titles(fig, {block[0, 0]: beside for block in blocks})
     return fig
 
 
@@ -106,12 +108,12 @@ def _shown(name: str, named: set[str], picture: Sheet) -> bool:
     return name in named or picture.series != "algorithm"
 
 
-def _named(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str, marks.Mark]) -> set[str]:
+def _named(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str, printed_marks.Mark]) -> set[str]:
     """The series of a picture, drawn or not; one that has marks only gets an entry of the legend."""
     drawn = {figures.DIVERGED.sub("", text) for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
     names = {pretty(name, artifact.names): mark for name, mark in marked.items() if name}
     for name in [name for name in names if name not in drawn]:
-        marks.key(fig.axes[-1], replace(names[name], bound=False), name)
+        printed_marks.key(fig.axes[-1], replace(names[name], bound=False), name)
     ordered = picture.order if isinstance(picture, Curves) else ()
     return {*drawn, *names, *(pretty(name, artifact.names) for name in ordered)}
 

@@ -58,7 +58,7 @@ def lines(row: Sequence[Entry | None]) -> list[tuple[str, list[Text | None]]]:
 
 
 @dataclass(frozen=True)
-class Style:
+class Format:
     """The format of a table's numbers: decimals per metric, a mark per reason for a gap."""
 
     decimals: Mapping[str, int]
@@ -66,7 +66,7 @@ class Style:
     names: Mapping[str, str]
 
     @classmethod
-    def of(cls, artifact: Artifact, shown: pd.DataFrame, known: pd.DataFrame) -> Style:
+    def of(cls, artifact: Artifact, shown: pd.DataFrame, known: pd.DataFrame) -> Format:
         """The style of `artifact` for the cells `shown`: decimals, and marks for the reasons of gaps. The paper's
         numbers in the cells `known`, printed or not, say how many decimals there are."""
         gaps = list(dict.fromkeys(s for s in shown["status"] if s.startswith("not run")))

@@ -1,7 +1,7 @@
-"""Figures for print: one style, and intervals over seeds. Looks are in `report.looks`.
+"""Figures for print: one style, and intervals over seeds. Styles of series are in `report.styles`.
 
 A picture makes its axes with `sheet`, fills them with `curves`, or with `dots` or a `heatmap` of `report.categories`,
-and ends with the `legend` of `report.around`; `save` writes it. Sizes are in inches. All of it follows the width that
+and ends with the `legend` of `report.captions`; `save` writes it. Sizes are in inches. All of it follows the width that
 `style` was given: in a column there are fewer axes beside each other, and letters keep their size.
 """
 
@@ -27,10 +27,10 @@ from matplotlib.transforms import Bbox, TransformedBbox
 
 from reproduce import files
 from reproduce.declare.paper import metric
-from reproduce.report import looks
-from reproduce.report.looks import DASHES, GREY, Look
 from reproduce.report.metrics import t_interval
 from reproduce.report.names import pretty
+from reproduce.report.styles import BLUE, DASHES, GREEN, GREY, PURPLE, SMALL, VERMILLION, Style
+from reproduce.report.styles import of as styles_of
 
 Spread: TypeAlias = Literal["band", "bars", "end", "seeds"] | None
 FULL = 7.0
@@ -55,7 +55,7 @@ RC: Mapping[str, Any] = {
     "xtick.major.pad": 2, "ytick.major.pad": 2, "lines.linewidth": 1.2, "lines.markersize": 3.9,
     "patch.linewidth": 0.5, "hatch.linewidth": 0.5, "legend.frameon": False, "legend.handlelength": 3.4,
     "legend.columnspacing": 1.4, "legend.handletextpad": 0.5, "axes.formatter.useoffset": False,
-    "axes.prop_cycle": f"cycler(color={[looks.BLUE, looks.VERMILLION, looks.GREEN, looks.PURPLE]})",
+    "axes.prop_cycle": f"cycler(color={[BLUE, VERMILLION, GREEN, PURPLE]})",
     "pdf.fonttype": 42, "ps.fonttype": 42, "savefig.dpi": 200, "svg.hashsalt": "reproduce", "image.cmap": "cividis",
 }  # fmt: skip
 
@@ -125,7 +125,7 @@ def curves(
     series: str = "algorithm",
     order: Sequence[object] | None = None,
     spread: Spread = None,
-    styles: Mapping[str, Look] | None = None,
+    styles: Mapping[str, Style] | None = None,
     names: Mapping[str, str] | None = None,
     markers: int = 8,
     start: float = -np.inf,
@@ -148,7 +148,7 @@ def curves(
     """
     found = list(dict.fromkeys(frame[series]))
     wanted = [s for s in order if s in found] if order is not None else found
-    styles = styles or looks.of(wanted)
+    styles = styles or styles_of(wanted)
     spread = spread or ("end" if len(wanted) > MANY else "band" if frame["seed"].nunique() >= FEW else "seeds")
     for k, name in enumerate(wanted):
         look, mine = styles[str(name)], frame[frame[series] == name]
@@ -280,7 +280,7 @@ def named(ax: Axes, places: Mapping[str, tuple[float, str]]) -> None:
         # A leader ends where its name begins, not in the middle of it, where it would cross the one below.
         thin = {"color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
         look["arrowprops"] = {"arrowstyle": "-", **thin}
-        look |= {"va": "center", "fontsize": looks.SMALL, "color": places[text][1]}
+        look |= {"va": "center", "fontsize": SMALL, "color": places[text][1]}
         ax.annotate(text, (side, at[text]), (side + 0.05, middle), **look)
 
 

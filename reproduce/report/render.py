@@ -11,7 +11,7 @@ import pandas as pd
 from reproduce import files
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
-from reproduce.report import around, drawing, entries, figures, formats, metrics, tables
+from reproduce.report import captions, drawing, entries, figures, formats, metrics, tables
 from reproduce.report.histories import NOTHING, Histories, Source, load
 from reproduce.report.latex import latex, tex
 
@@ -129,10 +129,10 @@ def cells_csv(artifact: Artifact, cells: pd.DataFrame) -> str:
 def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, width: float) -> list[Path]:
     with figures.style(width or figures.FULL):
         fig = drawing.draw(artifact, histories, cells)
-        title, sentences = around.title(artifact, fig), around.caption(artifact, histories, fig)
+        title, sentences = captions.title(artifact, fig), captions.caption(artifact, histories, fig)
         written = figures.save(fig, stem)
     text = " ".join([title, *sentences])
-    notes = "".join(f"{line}\n" for line in around.note(artifact, histories, fig))
+    notes = "".join(f"{line}\n" for line in captions.note(artifact, histories, fig))
     texts = {".txt": f"{text}\n{notes}", ".tex": f"{tex(text)}\n"}
     return written + [files.write_text(stem.with_name(stem.name + k), v) for k, v in texts.items()]
 

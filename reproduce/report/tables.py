@@ -147,7 +147,7 @@ def build(
     shown = shown.assign(best=best, best_printed=best_printed)
     places = _places(artifact, shown, rows, columns)
     printed = pd.DataFrame(list(places.values()), columns=shown.columns) if places else shown.iloc[:0]
-    style = entries.Style.of(artifact, printed, known)
+    style = entries.Format.of(artifact, printed, known)
     body = {place: style.entry(cell) for place, cell in places.items()}
     if beside:
         left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))

@@ -193,7 +193,7 @@ def cells_file(scale: str, name: str) -> str:
 
 
 def outputs(scale: str, name: str) -> list[str]:
-    """The files that rendering an artifact writes: for readers, the cells, and what they were made from (`due`)."""
+    """The files that rendering an artifact writes: for readers, the cells, and their sources (`outdated`)."""
     cells = cells_file(scale, name)
     return [*for_readers(scale, name, artifact(name).kind), cells, cells.replace(".csv", ".json")]
 

@@ -1,9 +1,9 @@
 """The state of a job: its declared runs, each joined with the stored run in its results file.
 
     current      same declaration, same code
-    confirmed    same declaration, older code, but a replay with today's code gave the same numbers (`replay_lines`)
-    older        same declaration, older code, not replayed
-    differs      same declaration, older code, and a replay with today's code gave other numbers
+    re-checked   same declaration, older code, but a replay with today's code gave the same numbers (`replay_lines`)
+    stale        same declaration, older code, not replayed
+    not reproduced: same declaration, older code, and a replay with today's code gave other numbers
     own          of a user's own code, of which nobody knows what it reads; `--reuse` asks for its files alone
     other        of another declaration, or of another precision than the one asked for: never read
     missing      nothing
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 WORDS = {
     "current": "",
-    "confirmed": "of older code, confirmed by a replay",
-    "older": "of older code",
-    "differs": "of older code, a replay with today's differs",
+    "re-checked": "stale, re-checked",
+    "stale": "stale",
+    "not reproduced": "stale, not reproduced by today's code",
     "own": "of own code (--reuse takes it for the same)",
     "other": "of another declaration or precision",
     "missing": "missing",
@@ -78,7 +78,7 @@ class Joined:
     @property
     def due(self) -> bool:
         """Tells whether the run is to be trained."""
-        return self.state not in ("current", "confirmed") or (self.early and not settings().to_target)
+        return self.state not in ("current", "re-checked") or (self.early and not settings().to_target)
 
     @property
     def seen(self) -> Seen:
@@ -179,7 +179,7 @@ def _join(e: Experiment, seed: int, stored: Stored | None, precision: str | None
         return Joined(e, seed, "missing")
     if precision not in (None, stored.precision) or not declares(stored.experiment, e):
         return Joined(e, seed, "other")
-    return Joined(e, seed, "older", stored, early=not recorded(stored.experiment, e))
+    return Joined(e, seed, "stale", stored, early=not recorded(stored.experiment, e))
 
 
 def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joined]:
@@ -192,7 +192,7 @@ def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joi
     end = line.get("result", "")
     covered = [run.experiment for run in joined if run.stored and run.stored.training["date"] <= end]
     valid = end in dates and line["code"] == code(dict.fromkeys(covered))
-    by_replay = {"yes": "confirmed", "no": "differs"}[line["agrees"]] if valid else "older"
+    by_replay = {"yes": "re-checked", "no": "not reproduced"}[line["agrees"]] if valid else "stale"
     today = {e: code([e]) for e in dict.fromkeys(run.experiment for run in joined if run.stored)}
     for run in joined:
         if run.stored is None:
@@ -200,11 +200,11 @@ def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joi
         elif (files := run.stored.training.get("own")) is not None and not settings().reuse:
             yield replace(run, state="own")
         elif files is not None and not _unchanged(files):
-            yield replace(run, state="older")
+            yield replace(run, state="stale")
         elif run.stored.code == today[run.experiment]:
             yield replace(run, state="current")
         else:
-            yield replace(run, state=by_replay if run.stored.training["date"] <= end else "older")
+            yield replace(run, state=by_replay if run.stored.training["date"] <= end else "stale")
 
 
 def _unchanged(files: Mapping[str, str]) -> bool:
@@ -258,7 +258,7 @@ def read_by(scale: str, name: str) -> list[Joined]:
 
 
 def tally(declared: Iterable[Seen]) -> str:
-    """The number of runs that are there, by state: "190 runs: 148 current, 42 confirmed; 142 of uncommitted code"."""
+    """The number of runs that are there, by state: "190 runs: 148 current, 42 re-checked; 142 of uncommitted code"."""
     runs = [run for run in declared if run.there]
     counts = Counter(run.state for run in runs)
     states = ", ".join(

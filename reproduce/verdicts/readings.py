@@ -160,13 +160,13 @@ READING = record(
     "then": {"oneOf": [{"required": ["blocks"]}, {"required": ["tested_on"]}]},
 }
 FINDING = record(("id", "sure", "otherwise"), **dict.fromkeys(("id", "sure", "otherwise"), TEXT))
-FILE = record(("short",), short=TEXT, readings=several(READING), findings=several(FINDING))
+FILE = record(("summary",), summary=TEXT, readings=several(READING), findings=several(FINDING))
 
 
 def register(folder: Path) -> dict[str, Any]:
     """The file of the paper in a folder; nothing where it has none. UserError if it is not as `FILE` says."""
     path = folder / "readings.yaml"
-    raw = read_yaml(path) if path.is_file() else {"short": "–"}
+    raw = read_yaml(path) if path.is_file() else {"summary": "–"}
     if said := mismatch(raw, FILE):
         raise UserError(f"{path}: {said}")
     return {"readings": [], "findings": [], **raw}

@@ -22,7 +22,7 @@ from reproduce.engine import user_code
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.requests import Evaluate, Train
 from reproduce.errors import OwnCodeError, UserError
-from reproduce.play import play, shown
+from reproduce.play import display, play
 from reproduce.play.benchmarks import find
 from reproduce.play.match import Match
 from reproduce.play.specs import parse
@@ -111,7 +111,7 @@ def test_an_algorithm_that_is_another_to_the_last_digit_is_named() -> None:
     match = Match([parse("habits:FedÄλ"), parse("habits:InState")], [find(ON, "smoke")], (0, 1))
     match.train()
     assert [(own.text, other.text) for own, other in match.twins()] == [("habits:FedÄλ", "fedavg")]
-    assert any("habits:FedÄλ gives the numbers of fedavg" in note for note in shown.notes(match))
+    assert any("habits:FedÄλ gives the numbers of fedavg" in note for note in display.notes(match))
 
 
 def test_settings_that_a_module_changes_are_put_back(folder: Path) -> None:

@@ -30,7 +30,7 @@ def put_claims(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> N
 
 
 def replayed() -> Iterator[Bad]:
-    """A record of replays that is none, in which lines would be lost, for a result of older code."""
+    """A record of replays that is none, in which lines would be lost, for a stale result."""
 
     def put(text: str) -> Callable[[Path], object]:
         def prepare(here: Path) -> None:

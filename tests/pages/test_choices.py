@@ -11,7 +11,7 @@ from reproduce.declare.paper import papers
 from reproduce.errors import UserError
 from reproduce.pages import choices
 from reproduce.pages.choices import QUESTIONS, Register, register, section
-from reproduce.pages.quotes import cells, lead, played, reread
+from reproduce.pages.page_numbers import cells, lead, played, reread
 
 ROOT = Path(__file__).parents[2]
 EFFECT = {

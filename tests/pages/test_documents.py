@@ -15,10 +15,10 @@ from reproduce.__main__ import main
 from reproduce.cli.verify import tally
 from reproduce.declare.paper import papers, total
 from reproduce.errors import UserError
-from reproduce.pages import quotes
+from reproduce.pages import page_numbers
 from reproduce.pages.documents import CLAIMS, RULES, TEMPLATES, both_scales, claims_table, coverage_table, documents
 from reproduce.pages.page import _facts, citing, page
-from reproduce.pages.quotes import Cells, lead, share
+from reproduce.pages.page_numbers import Cells, lead, share
 from reproduce.runs import plan, results
 from reproduce.verdicts import scoreboard
 from reproduce.verdicts.judging import Judgement
@@ -54,9 +54,9 @@ def test_pages_are_rendered_from_the_committed_cells_with_the_intervals_of_the_v
         others.append((float(np.mean(values)), *(ends := usual(values, *level))))
         return ends
 
-    plain, usual, others = quotes.gap, quotes.t_interval, list[tuple[float, float, float]]()
-    monkeypatch.setattr(quotes, "gap", gap)
-    monkeypatch.setattr(quotes, "t_interval", interval)
+    plain, usual, others = page_numbers.gap, page_numbers.t_interval, list[tuple[float, float, float]]()
+    monkeypatch.setattr(page_numbers, "gap", gap)
+    monkeypatch.setattr(page_numbers, "t_interval", interval)
     found, failed = documents()
     assert not failed
     pages = {f"{paper}.md" for paper in papers()}

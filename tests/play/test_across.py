@@ -16,9 +16,9 @@ from scipy import stats
 
 from reproduce.__main__ import main
 from reproduce.declare import closure
-from reproduce.pages import documents, quotes
-from reproduce.pages.quotes import Cells, outcome, outcomes
-from reproduce.play import across, play, shown, summary
+from reproduce.pages import documents, page_numbers
+from reproduce.pages.page_numbers import Cells, outcome, outcomes
+from reproduce.play import across, display, play, summary
 from reproduce.play.across import Matrix, apart, gained
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import Match
@@ -64,7 +64,7 @@ def test_names_are_no_markdown() -> None:
                             substitute=n, by_client=False) for n in names]  # fmt: skip
     match: Any = SimpleNamespace(benchmarks=each, seeds=(0, 1, 2, 3, 4), tune=False, entries=[], twins=lambda: [])
     frame = runs({(n, algorithm): BASE for n in names for algorithm in ("fedavg", *names)})
-    shown_ = MarkdownIt().enable("table").render(shown.markdown(match, frame))
+    shown_ = MarkdownIt().enable("table").render(display.markdown(match, frame))
     text = unescape(re.sub("<[^>]*>", "", shown_))
     for name in names:
         assert text.count(name) == 8, "two titles, two declarations, four cells"
@@ -110,7 +110,7 @@ def test_what_is_finished_is_shown_and_nothing_is_trained(
 ) -> None:
     tuned = play("fednova", on="fedacs/fig7-static", scale="smoke", seeds=(0, 1), tune=True)
     monkeypatch.setattr(training, "train", lambda job: pytest.fail("trained"))
-    monkeypatch.setattr(closure, "digest", lambda files: "0" * 16)  # all is of older code
+    monkeypatch.setattr(closure, "digest", lambda files: "0" * 16)  # all is stale
     words = "play fednova --on fedacs/fig7-static --scale smoke --seeds 0,1 --tune --finished -o out/all"
     assert main(words.split()) == 0
     frame = pd.read_csv("out/all.csv", keep_default_na=False)
@@ -138,7 +138,7 @@ def test_outcomes_are_those_of_the_paired_interval() -> None:
     }  # fmt: skip
     assert outcome(c(benchmark="a", algorithm="moon"), c(benchmark="a", algorithm="fedavg")) == "diverged"
     assert outcome(c(benchmark="a", algorithm="fedbuff"), c(benchmark="a", algorithm="moon")) == "refused"
-    assert quotes.told(c(benchmark="a", algorithm="fedprox"), c(benchmark="a", algorithm="fedavg")).startswith(
+    assert page_numbers.told(c(benchmark="a", algorithm="fedprox"), c(benchmark="a", algorithm="fedavg")).startswith(
         "ahead: 2.0 ("
     )
     far = Cells(c.rows.assign(metric="distance"), "toy")
@@ -161,9 +161,9 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
     frame.to_csv(tmp_path / "play/reduced/across.csv", index=False)
     monkeypatch.chdir(tmp_path)
     text = documents.rendered(PAGE)
-    c = quotes.played("reduced/across")
+    c = page_numbers.played("reduced/across")
     pair = c(algorithm="fedacs", benchmark="fedacs-static"), c(algorithm="fedavg", benchmark="fedacs-static")
-    said = quotes.told(*pair).rpartition(": ")[2].replace("refused", "–")
+    said = page_numbers.told(*pair).rpartition(": ")[2].replace("refused", "–")
     (row,) = (line for line in text.splitlines() if line.startswith("| FedACS minus FedAvg |"))
     assert f"| {said} |" in row
 

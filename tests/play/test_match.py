@@ -27,8 +27,8 @@ from reproduce.errors import Stopped, UserError
 from reproduce.papers.dynamic_init.variants import DistilledFedACG, DistilledFedProx, DistilledScaffold
 from reproduce.papers.fedacs.variants import DrawnTwice, FedACSByLinks, FedACSDrawnTwice, FedAUByDraws
 from reproduce.papers.fiarse.variants import FirstWindow, SteppedHeteroFL
+from reproduce.play import display, play, summary
 from reproduce.play import match as matches
-from reproduce.play import play, shown, summary
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import FACTORS, Match, joined
 from reproduce.play.owndata import benchmarks
@@ -164,9 +164,9 @@ def test_clients_are_told_apart_where_it_is_asked_for(folder: Path) -> None:
         last = [[v for _, _, metric, _, v in r.state["history"] if metric == name][-1] for r in runs]
         assert frame[name].tolist() == pytest.approx(last, rel=1e-12)
         assert summary(frame)[name].tolist() == pytest.approx([np.mean(last[:2]), np.mean(last[2:])])
-    assert shown.rows(summary(frame))[1][-4:-2] == [number(summary(frame)[name][1]) for name in BY_CLIENT]
-    heads = [shown.header(summary(f)) for f in (frame, plain)]
-    assert len(heads[0]) == len(heads[1]) + 2 == len(shown.rows(summary(frame))[0])
+    assert display.rows(summary(frame))[1][-4:-2] == [number(summary(frame)[name][1]) for name in BY_CLIENT]
+    heads = [display.header(summary(f)) for f in (frame, plain)]
+    assert len(heads[0]) == len(heads[1]) + 2 == len(display.rows(summary(frame))[0])
 
 
 # --- training ---------------------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def test_a_paper_is_one_folder(tmp_path: Path) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text.replace("fedavgm", key), encoding="utf-8")
             (tmp_path / "mine" / key / "__init__.py").touch()
-    (tmp_path / "mine/other/short.yaml").unlink()
+    (tmp_path / "mine/other/summary.yaml").unlink()
     (tmp_path / "results").mkdir()
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/claims.md").write_text("<!-- both scales -->\n<!-- end of both scales -->\n", encoding="utf-8")
@@ -116,6 +116,6 @@ def test_a_paper_is_one_folder(tmp_path: Path) -> None:
     page = (tmp_path / "docs/papers" / "fedavgm.md").read_text(encoding="utf-8")
     assert f"FedAvgM ends at {ours:.2f} (published:\n0.05)" in page
     assert "## Unstated choices" in page
-    assert "mine/other/short.yaml is not there" in failed
+    assert "mine/other/summary.yaml is not there" in failed
     assert "mine/fedavgm" not in failed
     assert not (tmp_path / "docs/papers" / "other.md").exists()

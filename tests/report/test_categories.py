@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.report import around, categories
+from reproduce.report import captions, categories
 from reproduce.report.histories import Histories
 from tests.report.test_figures import HALF_OF_TWO, _style, artifact, one, runs
 
@@ -39,11 +39,11 @@ def test_a_box_marks_the_mean_of_some_of_its_seeds() -> None:
     frame = pd.DataFrame({"x": [1, 1, 2, 2], "y": 1, "seed": [0, 1, 0, 1], "value": [3.0, 4.0, 5.0, np.nan]})
     categories.heatmap(ax, frame, x="x", y="y")
     assert [t.get_text() for t in ax.texts] == ["3.5", "5.0†"]
-    assert around.diverged(fig)
-    said = around.caption(artifact(), Histories(runs(), "paper"), fig)
+    assert captions.diverged(fig)
+    said = captions.caption(artifact(), Histories(runs(), "paper"), fig)
     assert "Means are without the seeds that diverged." in said
     categories.heatmap(ax := one()[1], frame.dropna(), x="x", y="y")
-    assert not around.diverged(ax.figure)
+    assert not captions.diverged(ax.figure)
 
 
 def test_dots() -> None:

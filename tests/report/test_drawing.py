@@ -12,8 +12,8 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.artifact import Artifact, Curves, Filled, Printed
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.problem import Quadratic
-from reproduce.report import around, drawing, looks
-from reproduce.report import marks as paper
+from reproduce.report import captions, drawing, styles
+from reproduce.report import printed_marks as paper
 from reproduce.report.histories import Histories
 from reproduce.systems import System
 
@@ -64,7 +64,7 @@ def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> No
     assert [ax.get_title("left") for ax in fig.axes if ax.get_visible()] == [t for t, _, _ in told]
     assert [title for title, _, _ in told] == ["(a) LR, equal", "(b) LR, unequal", "(d) CNN, unequal"]
     assert fig.get_suptitle() == "Paper scale; 2 seeds; 3 of 4 panels"
-    assert around.remarks(fig) == ["Not run, needs a9a: (c) CNN, equal."]
+    assert captions.remarks(fig) == ["Not run, needs a9a: (c) CNN, equal."]
     for (_, here, row), (model, kind) in zip(told, (("lr", 0), ("lr", 1), ("cnn", 1)), strict=True):
         assert {(m, k) for m, k in zip(here.frame["model"], here.frame["step_async"], strict=True)} == {(model, kind)}
         assert here.frame["point"].isna().all(), "without the runs of the grid"
@@ -100,22 +100,22 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     partial = replace(found, frame=both, experiments=every, missing=(("lr-1", "no results yet"), ("lr-0", "later")))
     picture = Curves(("model", "step_async"), "{model}, {step_async}", only={"point": (None,)})
     fig = drawing.draw(replace(artifact(picture), panels=lambda scale: others), partial, pd.DataFrame())
-    assert around.remarks(fig) == ["Not run, later: LR, equal. Not run: LR, unequal (FedNova)."]
+    assert captions.remarks(fig) == ["Not run, later: LR, equal. Not run: LR, unequal (FedNova)."]
     fig = drawing.draw(artifact(replace(picture, order=("fedavg",))), found, pd.DataFrame())
-    assert around.remarks(fig) == []
+    assert captions.remarks(fig) == []
     nobody = replace(found, experiments=every, missing=(("cnn-0", "needs a9a"),))
     made = replace(artifact(picture), panels=lambda scale: others)
-    assert around.remarks(drawing.draw(made, nobody, pd.DataFrame())) == []
+    assert captions.remarks(drawing.draw(made, nobody, pd.DataFrame())) == []
     marks = iter([paper.Mark("fednova", (1.0, 1.0), 1.0)])
     monkeypatch.setattr(paper, "of", lambda *_: marks)
     fig = drawing.draw(
         replace(made, draw=replace(picture, printed=(Printed("Table 1", "table1", "m"),))), nobody, pd.DataFrame()
     )
-    assert "CNN, equal (FedNova)" in around.remarks(fig)[0]
+    assert "CNN, equal (FedNova)" in captions.remarks(fig)[0]
     entries = dict(zip([t.get_text() for t in fig.legends[0].get_texts()], fig.legends[0].legend_handles, strict=True))
     assert list(entries) == ["FedAvg", paper.KEY, "FedNova (printed)"]
     ring: Any = entries["FedNova (printed)"]
-    assert (ring.get_color(), ring.get_markerfacecolor()) == (looks.known()["fednova"].color, "white")
+    assert (ring.get_color(), ring.get_markerfacecolor()) == (styles.known()["fednova"].color, "white")
 
 
 def test_curves_are_smoothed_before_their_interval() -> None:

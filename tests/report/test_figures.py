@@ -14,7 +14,7 @@ from unplayed import Unplayed
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.report import around, entries, figures
+from reproduce.report import captions, entries, figures
 from reproduce.report.histories import Histories, Source
 
 HALF = 2.484138  # of the 95 % t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
@@ -118,7 +118,7 @@ class TestCurves:
         fig, ax = one()
         figures.curves(ax, runs(seeds=1), spread="band")
         assert not ax.collections
-        assert "interval" not in " ".join(around.caption(artifact(), Histories(runs(seeds=1), "paper"), fig))
+        assert "interval" not in " ".join(captions.caption(artifact(), Histories(runs(seeds=1), "paper"), fig))
         with pytest.raises(ValueError, match="err_style"):
             figures.curves(ax, runs(), spread="range")  # type: ignore[arg-type]
 
@@ -131,7 +131,7 @@ class TestCurves:
         assert list(line.get_xdata()) == list(range(7))
         assert (cross.get_xdata()[0], cross.get_marker()) == (6, "x")
         histories = Histories(frame, "paper")
-        assert "Cross: from here on a seed has no finite value." in around.caption(artifact(), histories, fig)
+        assert "Cross: from here on a seed has no finite value." in captions.caption(artifact(), histories, fig)
 
     def test_a_line_of_runs_that_end_at_their_target_ends_with_the_first_and_without_a_cross(self) -> None:
         fig, ax = one()
@@ -139,7 +139,7 @@ class TestCurves:
         figures.curves(ax, frame, spread="band")
         (line,) = ax.get_lines()
         assert list(line.get_xdata()) == list(range(10))
-        assert "Cross" not in " ".join(around.caption(artifact(), Histories(frame, "paper"), fig))
+        assert "Cross" not in " ".join(captions.caption(artifact(), Histories(frame, "paper"), fig))
         figures.curves(ax, frame, start=10, spread="band")
         assert (ax.get_lines()[1].get_label(), len(ax.get_lines()[1].get_xdata())) == ("FedAvg", 0)
 
@@ -158,23 +158,23 @@ class TestCurves:
         np.testing.assert_allclose(lines[0].get_ydata(), np.arange(1, 21) + (0 + 2) / 2)
         half = 2 * HALF_OF_TWO  # the seeds that are left are 0 and 2
         assert self.band(axes[0, 0], 0) == pytest.approx((2 - half, 21 + half))
-        said = around.caption(artifact(), Histories(frame, "paper"), fig)
+        said = captions.caption(artifact(), Histories(frame, "paper"), fig)
         assert "Means are without the seeds that diverged." in said
-        assert around.diverged(fig) == ["CIFAR-10"]
+        assert captions.diverged(fig) == ["CIFAR-10"]
 
     def test_nothing_is_drawn_where_all_seeds_diverged(self) -> None:
         fig, ax = one()
         figures.curves(ax, runs(("fedavg",)).assign(status="diverged"), spread="band")
         (line,) = ax.get_lines()
         assert (line.get_label(), len(line.get_xdata())) == ("FedAvg (diverged)", 0)
-        assert not around.diverged(fig), "there is no mean"
+        assert not captions.diverged(fig), "there is no mean"
 
 
 def test_what_stands_around_the_panels() -> None:
     """From above: what is said, panels, legend, whatever comes first; nothing outside the page, and the panels keep
     their height."""
-    heights, legend = set(), [around.legend]
-    said = [lambda f: around.say(f, "W" * 8 + " a long line" * 60), lambda f: around.remark(f, "not drawn")]
+    heights, legend = set(), [captions.legend]
+    said = [lambda f: captions.say(f, "W" * 8 + " a long line" * 60), lambda f: captions.remark(f, "not drawn")]
     for steps in ([], said, legend, [*said, *legend], [*legend, *said]):
         fig, axes = figures.sheet(1, 3)
         for ax in axes[0]:
@@ -203,8 +203,8 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     for ax in axes[0]:
         figures.curves(ax, runs(SEVEN), spread="band")
         ax.set(xlabel="Round", ylabel="Accuracy (%)", title="α = 0.1")
-    around.absent(fig, [("c", dict(histories.missing)["c"])])
-    around.legend(fig)
+    captions.absent(fig, [("c", dict(histories.missing)["c"])])
+    captions.legend(fig)
     return fig
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from reproduce.report import drawing, figures, looks, metrics
+from reproduce.report import drawing, figures, metrics, styles
 from reproduce.report.histories import load
 from reproduce.runs import plan
 
@@ -55,7 +55,7 @@ def test_nothing_is_cut_off_and_no_text_lies_on_another(name: str, wide: float) 
     written = boxes(fig)
     assert len(written) > 10
     assert fig.get_figwidth() <= wide
-    assert min(t.get_fontsize() for t in fig.findobj(Text) if t.get_text()) >= looks.SMALL
+    assert min(t.get_fontsize() for t in fig.findobj(Text) if t.get_text()) >= styles.SMALL
     width, height = fig.canvas.get_width_height()
     for text, box in written:
         inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from table_cells import whole
 
 from reproduce.pages.html import to_html
-from reproduce.report import around, entries, figures, formats
+from reproduce.report import captions, entries, figures, formats
 from reproduce.report.entries import OURS, PAPER, Text
 from reproduce.report.latex import latex, tex
 from reproduce.text import markdown
@@ -84,6 +84,6 @@ def test_what_stands_above_a_picture_is_text(text: str) -> None:
     """A dollar sign of a reason is no formula: matplotlib ends at half of one."""
     fig, _ = figures.sheet()
     clean = text.encode("utf-8", "replace").decode()
-    around.absent(fig, [(f"panel {clean}", f"its results are not used ('${clean}{{')")])
-    around.say(fig, entries.scale_line("reduced", [f"local steps in ${clean}"]))
+    captions.absent(fig, [(f"panel {clean}", f"its results are not used ('${clean}{{')")])
+    captions.say(fig, entries.scale_line("reduced", [f"local steps in ${clean}"]))
     fig.draw_without_rendering()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from reproduce.errors import UserError
-from reproduce.pages.quotes import cells, reread
+from reproduce.pages.page_numbers import cells, reread
 from reproduce.report import metrics
 from reproduce.report.metrics import Reading, read_as
 

@@ -28,7 +28,7 @@ from reproduce.problem import Quadratic
 from reproduce.report import histories, metrics
 from reproduce.report import render as report
 from reproduce.report.histories import Histories, Source, load
-from reproduce.runs import due, plan
+from reproduce.runs import outdated, plan
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 from tests.report.test_metrics import history
@@ -167,7 +167,7 @@ def test_no_artifact_is_stale() -> None:
     stale = []
     for scale, name in COMMITTED:
         *_, cells, record = map(Path, plan.outputs(scale, name))
-        if json.loads(record.read_text()) != due.store.sealed(plan.made_from(scale, name), cells):
+        if json.loads(record.read_text()) != outdated.store.sealed(plan.made_from(scale, name), cells):
             stale.append((scale, name))
     assert not stale
 

@@ -16,7 +16,7 @@ from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.declare.paper import artifacts, papers
 from reproduce.errors import UserError
-from reproduce.runs import catalogue, costs, due, plan
+from reproduce.runs import catalogue, costs, outdated, plan
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def declare(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
 
     def forget() -> None:
         shutil.rmtree(store, ignore_errors=True)
-        for asked in (plan._jobs, catalogue._catalogue, due.jobs, due.training):
+        for asked in (plan._jobs, catalogue._catalogue, outdated.jobs, outdated.training):
             asked.cache_clear()
 
     store = tmp_path_factory.mktemp("store")
@@ -161,14 +161,16 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
     declare(artifact("fig1", mixed, panel("fine")))
     assert [plan.missing(j) for j in plan.jobs("smoke")] == ["needs svhn", ""]
     assert plan.artifact_files("smoke") == plan.outputs("smoke", "fedacs/fig1")
-    due_, left = due.training("smoke", "fedacs/fig1", due.Budget())
+    due_, left = outdated.training("smoke", "fedacs/fig1", outdated.Budget())
     assert [j.name for j in due_] == ["fine"]
     assert [(j.name, why) for j, why in left] == [("mixed", "needs svhn")]
     found = plan.sources("smoke", "fedacs/fig1")[0]
     assert (found.panel, found.without) == ("mixed", "no results yet on MNIST and SVHN"), "whatever data is here"
     monkeypatch.setattr(costs, "due", lambda job: costs.Cost(0, 0, 3600.5, 0))
     declare(artifact("fig1", mixed, panel("fine")))
-    assert [[j.name for j in due.training("smoke", "fedacs/fig1", due.Budget(hours))[0]] for hours in (1, 2)] == [
+    assert [
+        [j.name for j in outdated.training("smoke", "fedacs/fig1", outdated.Budget(hours))[0]] for hours in (1, 2)
+    ] == [
         [],
         ["fine"],
     ]

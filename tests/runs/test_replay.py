@@ -117,7 +117,7 @@ def edit(path: str, factor: float = 1.0, after: int = 0, **changes: Any) -> None
     written.edit(path, values=values, **changes)
 
 
-def test_the_command_confirms_records_skips_and_names(
+def test_the_command_rechecks_records_skips_and_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -142,24 +142,24 @@ def test_the_command_confirms_records_skips_and_names(
     results.replay_file("smoke").unlink()
 
     edit(job.output, code="0" * 16)
-    assert results.standing(job).state == "older"
+    assert results.standing(job).state == "stale"
     assert main(["replay", "--scale", "smoke", "fedagrac/fig1"]) == 0
-    assert f"replayed 1, all agree; {runs} runs: {runs} confirmed" in capsys.readouterr().out
+    assert f"replayed 1, all agree; {runs} runs: {runs} re-checked" in capsys.readouterr().out
     line = results.replay_lines("smoke")["fedagrac/fig1"]
     assert (line["agrees"], line["deviation"], line["tolerance"]) == ("yes", "0", "1e-09")
     assert int(line["rounds"]) == job.experiments[0].clock.rounds < 100, "all of them"
     assert line["processor"]
     assert main(["replay", "--scale", "smoke", "fedagrac"]) == 0
-    assert f"replayed 0; {runs} runs: {runs} confirmed" in capsys.readouterr().out
+    assert f"replayed 0; {runs} runs: {runs} re-checked" in capsys.readouterr().out
 
     edit(job.output, factor=1 + 1e-8, date="later")
-    assert results.standing(job).state == "older", "the record is of another result"
+    assert results.standing(job).state == "stale", "the record is of another result"
     assert main(["replay", "--scale", "smoke", "fedagrac"]) == 2
     shown = capsys.readouterr()
     assert "error: today's code gives other numbers for fedagrac/fig1: train again" in shown.err
-    assert f"{runs} runs: {runs} differs" in shown.out
+    assert f"{runs} runs: {runs} not reproduced" in shown.out
     assert main(["plan", "fedagrac/fig1", "--scale", "smoke"]) == 0
-    assert "of older code, a replay with" in capsys.readouterr().out
+    assert "not reproduced by today's code" in capsys.readouterr().out
 
 
 def test_an_own_training_is_set_beside_the_one_that_is_there(
@@ -189,7 +189,7 @@ def test_sessions_are_followed_until_their_clients_are_back(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two groups in turns, and of three. The first rounds are the pilot's: a change in how later models are made
-    would be confirmed by them."""
+    would be re-checked by them."""
     monkeypatch.chdir(tmp_path)
     job = plan.job("smoke", "dynamic_init", name)
     assert main(["train", "--scale", "smoke", job.paper, job.name]) == 0
@@ -202,7 +202,7 @@ def test_sessions_are_followed_until_their_clients_are_back(
     assert int(results.replay_lines("smoke")[f"dynamic_init/{job.name}"]["rounds"]) == back + 2
     edit(job.output, factor=1.5, after=back, date="later")
     assert main(["replay", "--scale", "smoke", "dynamic_init"]) == 2
-    assert results.standing(job).state == "differs"
+    assert results.standing(job).state == "not reproduced"
 
 
 COMMITTED = [

@@ -16,7 +16,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment, Panel, canonical, code, recorded, same
 from reproduce.errors import UserError, say_once
 from reproduce.problem import Quadratic
-from reproduce.runs import costs, due, plan, results
+from reproduce.runs import costs, outdated, plan, results
 from reproduce.runs.catalogue import Catalogue, known
 from reproduce.runs.plan import Job
 from reproduce.store import Stored
@@ -58,12 +58,12 @@ def line(of: Job, **changes: str) -> dict[str, str]:
     return dict.fromkeys(results.REPLAYED, "") | told | {"asked": "2"} | changes
 
 
-def test_current_and_of_older_code(stored: Callable[..., results.Standing]) -> None:
+def test_current_and_of_stale_runs(stored: Callable[..., results.Standing]) -> None:
     assert (results.standing(job()).state, results.standing(job()).words) == ("missing", "")
     now, old = stored(job()), stored(job(), runs(job(), source="0" * 16))
     assert (now.state, now.words, now.holds, now.usable) == ("current", "current", True, True)
-    assert (old.state, old.words, old.holds, old.usable) == ("older", "all 3 runs of older code", False, True)
-    assert stored(job(), runs(job(), source="")).state == "older"
+    assert (old.state, old.words, old.holds, old.usable) == ("stale", "all 3 runs stale", False, True)
+    assert stored(job(), runs(job(), source="")).state == "stale"
     Path(job().output).unlink()
     Path(job().output).symlink_to("nowhere")
     assert results.standing(job()).exists
@@ -82,16 +82,16 @@ def test_where_one_run_is_of_own_code_nothing_is_remembered(
     assert results._standing.cache_info() == known
 
 
-def test_a_replay_confirms_or_contradicts_for_its_code_and_its_result_only(
+def test_a_replay_rechecks_or_contradicts_for_its_code_and_its_result_only(
     stored: Callable[..., results.Standing],
 ) -> None:
     stored(job(), runs(job(), source="0" * 16))
     for changes, state in (
-        ({}, "confirmed"),
-        ({"agrees": "no"}, "differs"),
-        ({"code": "1" * 16}, "older"),
-        ({"result": "earlier"}, "older"),
-        ({"job": "fedacs/other"}, "older"),
+        ({}, "re-checked"),
+        ({"agrees": "no"}, "not reproduced"),
+        ({"code": "1" * 16}, "stale"),
+        ({"result": "earlier"}, "stale"),
+        ({"job": "fedacs/other"}, "stale"),
     ):
         results.replay_file("smoke").unlink(missing_ok=True)
         results.add_replay("smoke", line(job(), **changes))
@@ -113,13 +113,13 @@ def test_a_replay_counts_for_what_was_there_when_it_was_made(stored: Callable[..
     old, late = runs(first, (0, 1), "0" * 16, date="1"), runs(first, (2,), "0" * 16, date="2")
     stored(first, [*old, *late])
     results.add_replay("smoke", line(first, result="1"))
-    assert [run.state for run in results.standing(first).runs] == ["confirmed", "confirmed", "older"]
+    assert [run.state for run in results.standing(first).runs] == ["re-checked", "re-checked", "stale"]
     results.add_replay("smoke", line(first, result="2"))
-    assert results.standing(first).state == "confirmed"
+    assert results.standing(first).state == "re-checked"
     assert code(more.experiments) != code(first.experiments)
-    assert Counter(run.state for run in results.standing(more).runs) == {"confirmed": 3, "missing": 3}
+    assert Counter(run.state for run in results.standing(more).runs) == {"re-checked": 3, "missing": 3}
     stored(more, [*old, *late, *runs(job(more.experiments[1]), date="3")])
-    assert Counter(run.state for run in results.standing(more).runs) == {"confirmed": 3, "current": 3}
+    assert Counter(run.state for run in results.standing(more).runs) == {"re-checked": 3, "current": 3}
 
 
 def test_missing_seeds_and_others(stored: Callable[..., results.Standing]) -> None:
@@ -127,7 +127,7 @@ def test_missing_seeds_and_others(stored: Callable[..., results.Standing]) -> No
     assert (few.state, few.usable, few.holds) == ("missing", True, False)
     assert few.words == "2 of 3 runs missing; 1 of 3 runs of uncommitted code"
     old = stored(job(), runs(job(), (1,), ""))
-    assert old.words == "1 of 3 runs of older code; 2 of 3 runs missing"
+    assert old.words == "1 of 3 runs stale; 2 of 3 runs missing"
     other = stored(job(seeds=(7,)), runs(job()))
     assert (other.state, other.usable, other.words) == ("missing", False, "the run missing")
     some = stored(job(seeds=(0, 7)), runs(job()))
@@ -257,41 +257,43 @@ def test_every_committed_replay_is_of_a_result_that_is_there(scale: str, monkeyp
 
 def test_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REPRODUCE_BUDGET", raising=False)
-    whole, single = due.Budget(due.HOURS), due.Budget(due.HOURS, gaps=False)
+    whole, single = outdated.Budget(outdated.HOURS), outdated.Budget(outdated.HOURS, gaps=False)
     for targets in ([], ["paper"], ["figures/paper/x.png", "paper"], ["report/paper/index.html"]):
-        assert due.budget(targets) == whole
-    assert due.budget(["figures/paper/x.png", "tables/paper/y.md"]) == single
+        assert outdated.budget(targets) == whole
+    assert outdated.budget(["figures/paper/x.png", "tables/paper/y.md"]) == single
     monkeypatch.setenv("REPRODUCE_BUDGET", "0.5")
-    assert due.budget([]) == due.budget(["figures/paper/x.png"]) == due.Budget(0.5)
+    assert outdated.budget([]) == outdated.budget(["figures/paper/x.png"]) == outdated.Budget(0.5)
 
 
 def test_what_is_due_for_a_figure_and_what_is_said_of_it(
     stored: Callable[..., results.Standing], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A gap of a figure that is there is left unless seeds or a budget are named, what is of older code is trained."""
+    """A gap of a figure that is there is left unless seeds or a budget are named, what is stale is trained."""
     read = replace(job(), artifacts=("fedacs/fig1",))
-    monkeypatch.setattr(due, "jobs", lambda _: Catalogue("", (), (known(read),)))
+    monkeypatch.setattr(outdated, "jobs", lambda _: Catalogue("", (), (known(read),)))
     monkeypatch.setattr(plan, "outputs", lambda *_: ["drawn", "cells", "record"])
     monkeypatch.setattr(costs, "due", lambda _: costs.Cost(0, 0, 1800.0, 0))
 
-    def said(budget: due.Budget) -> str:
-        due.training.cache_clear()
-        due.announce.cache_clear()
-        due.announce("smoke", "fedacs/fig1", budget)
+    def said(budget: outdated.Budget) -> str:
+        outdated.training.cache_clear()
+        outdated.announce.cache_clear()
+        outdated.announce("smoke", "fedacs/fig1", budget)
         return capsys.readouterr().err.removeprefix("fedacs/fig1 at scale smoke ").strip()
 
-    single, trains = due.Budget(due.HOURS, gaps=False), "trains 1 job, about 30 min on one core"
+    single, trains = outdated.Budget(outdated.HOURS, gaps=False), "trains 1 job, about 30 min on one core"
     stored(job())
     assert said(single) == ""
     stored(job(), runs(job(), source="0" * 16))
-    assert said(single).startswith(f"{trains} (all 3 runs of older code); `reproduce replay fedacs/fig1 --scale smoke`")
-    assert said(due.Budget(0.44)) == "keeps 1 (over the budget of 0.44 h a job); --config budget=0.5 trains the 1 too"
+    assert said(single).startswith(f"{trains} (all 3 runs stale); `reproduce replay fedacs/fig1 --scale smoke`")
+    assert (
+        said(outdated.Budget(0.44)) == "keeps 1 (over the budget of 0.44 h a job); --config budget=0.5 trains the 1 too"
+    )
     for found in ("drawn", "cells"):
         assert said(single).startswith(trains)
         Path(found).touch()
     assert said(single).startswith(trains)
     stored(job(), runs(job(), (0, 1)))
-    assert said(due.Budget()).startswith(trains)
+    assert said(outdated.Budget()).startswith(trains)
     assert said(single) == "keeps 1 (a gap of what is there); --config budget=0.5 trains the 1 too"
     monkeypatch.setenv("REPRODUCE_SEEDS", "0,1,2")
     assert said(single).startswith(trains)

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from reproduce import store
 from reproduce.__main__ import main
 from reproduce.errors import say_once
-from reproduce.runs import due, plan, results
+from reproduce.runs import outdated, plan, results
 
 TABLE = "fedagrac/table1"
 JOBS = ("table1-lr", "table1-cnn2")
@@ -117,13 +117,13 @@ def test_what_lies_in_the_place_of_cells_is_named(
 ) -> None:
     spoil()
     named_by_all(capsys)
-    due.render_marker("smoke", TABLE, due.Budget())
+    outdated.render_marker("smoke", TABLE, outdated.Budget())
 
 
 def test_a_table_is_of_today_while_nothing_is_to_train_for_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for found, fresh in ((([], []), True), ((["a job"], []), False), (([], ["a job that is left out"]), True)):
-        monkeypatch.setattr(due, "training", lambda *_, found=found: found)
-        assert due.fresh("smoke", TABLE, due.Budget()) == fresh
+        monkeypatch.setattr(outdated, "training", lambda *_, found=found: found)
+        assert outdated.fresh("smoke", TABLE, outdated.Budget()) == fresh
 
 
 def test_a_checksum_changes_with_every_value_name_and_gap() -> None:

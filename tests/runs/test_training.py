@@ -20,8 +20,8 @@ from reproduce import store
 from reproduce.cli import render
 from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
-from reproduce.runs import due, plan, results, training
 from reproduce.runs import job as engine
+from reproduce.runs import outdated, plan, results, training
 from reproduce.runs.catalogue import known
 from reproduce.runs.plan import Job
 
@@ -71,7 +71,7 @@ def equal(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
-    for of_a_workflow in (due.jobs, due.training):  # kept by this process, in whatever folder it was
+    for of_a_workflow in (outdated.jobs, outdated.training):  # kept by this process, in whatever folder it was
         of_a_workflow.cache_clear()
 
 
@@ -252,7 +252,7 @@ def test_a_result_of_tomorrow_is_older_than_what_has_it_trained_again() -> None:
     training.train(seeded(QUICK, 0))
     written.edit(FILE, code="other")
     os.utime(FILE, (time.time() + 86400,) * 2)
-    marker = due.train_marker(known(QUICK))
+    marker = outdated.train_marker(known(QUICK))
     assert os.path.getmtime(marker[0]) > os.path.getmtime(FILE)
 
 
@@ -262,7 +262,7 @@ def test_a_result_that_comes_while_a_figure_is_drawn_makes_it_stale(monkeypatch:
     for job in plan.artifact_jobs("smoke", "fedagrac/fig4"):
         training.train(job)
     real = report.make
-    fresh = partial(due.fresh, "smoke", "fedagrac/fig4")
+    fresh = partial(outdated.fresh, "smoke", "fedagrac/fig4")
 
     def slow(*arguments: Any) -> list[Path]:
         made = real(*arguments)
@@ -271,7 +271,7 @@ def test_a_result_that_comes_while_a_figure_is_drawn_makes_it_stale(monkeypatch:
 
     monkeypatch.setattr(report, "make", slow)
     draw("fedagrac/fig4")
-    assert not fresh(due.Budget())
+    assert not fresh(outdated.Budget())
     monkeypatch.setattr(report, "make", real)
     draw("fedagrac/fig4")
-    assert fresh(due.Budget())
+    assert fresh(outdated.Budget())

@@ -99,7 +99,7 @@ def test_without_cells_there_is_nothing_to_say(results: Path) -> None:
 
 
 FILE = """
-short: Table 9 comes out at another rate.
+summary: Table 9 comes out at another rate.
 readings:
 - tables: [table9]
   where: {algorithm: [fedavg, fedprox]}
@@ -184,7 +184,7 @@ def test_the_page_has_readings_on_other_numbers_what_stays_and_findings(
              "stays": "{{ 2 * 3 }}", "where": {"dataset": "mnist"}, "blocks": ["label_distribution"]}  # fmt: skip
     vain = {"tables": ["table8"], "says": "Two shards.", "sure": "Open.", "tried": "Splits."}
     clock = {"id": "clock", "sure": "Certain.", "otherwise": "Chance."}
-    file = {"short": "At another rate.", "readings": [entry, vain], "findings": [clock]}
+    file = {"summary": "At another rate.", "readings": [entry, vain], "findings": [clock]}
     monkeypatch.setattr(readings, "register", lambda folder: file)
     monkeypatch.setattr(readings, "RESULTS", results)
     found = ModuleType("findings")

@@ -61,7 +61,7 @@ def test_results_of_older_code_are_trained_again_in_a_clone_too_and_said_so(both
         change_code(folder)
         run = snakemake(folder, *BOTH, "-c2")
         assert run.returncode == 0, text(run)
-        assert "fig2 at scale smoke trains 2 jobs, about 2 min on one core (all 12 runs of older code)" in text(run)
+        assert "fig2 at scale smoke trains 2 jobs, about 2 min on one core (all 12 runs stale)" in text(run)
         assert "To train: 2 jobs, about 2 min on one core" in text(run)
         assert "Nothing to be done" in text(snakemake(folder, *BOTH, "-n"))
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from miniature import FIG2, ROOT, refusal, snakemake, text
 
-from reproduce.runs import costs, due, plan, rates
+from reproduce.runs import costs, outdated, plan, rates
 from reproduce.runs.catalogue import known
 from reproduce.runs.costs import Cost
 
@@ -200,10 +200,10 @@ def test_the_plan_of_a_gpu_profile_trains_what_needs_a_gpu(monkeypatch: pytest.M
     said = yaml.safe_load((ROOT / "profiles/gpu/config.yaml").read_text())
     monkeypatch.setenv("REPRODUCE_DEVICE", said["device"])
     monkeypatch.setattr(plan, "lacking", lambda job: [])
-    due.training.cache_clear()
-    due.jobs.cache_clear()
-    trained, left = due.training("paper", "fedagrac/fig4", due.Budget(said["budget"]))
-    due.training.cache_clear()
-    due.jobs.cache_clear()
+    outdated.training.cache_clear()
+    outdated.jobs.cache_clear()
+    trained, left = outdated.training("paper", "fedagrac/fig4", outdated.Budget(said["budget"]))
+    outdated.training.cache_clear()
+    outdated.jobs.cache_clear()
     assert {job.name for job in trained} >= {f"fig4-alexnet-{way}--fedagrac" for way in ("equal", "async")}
     assert not left

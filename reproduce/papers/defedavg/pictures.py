@@ -13,7 +13,7 @@ from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg.artifacts import NAMES
 from reproduce.papers.defedavg.choices import TEXTS
 from reproduce.papers.defedavg.settings import EXAMPLES
-from reproduce.report import around, categories, figures, looks
+from reproduce.report import captions, categories, figures, styles
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 from reproduce.systems.policies import POLICIES
@@ -42,7 +42,7 @@ def over_rounds(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, by:
     frame = histories.frame[histories.frame["algorithm"] == runs.PROPOSED[distribution]]
     values = sorted({e.labels[by] for e in histories.experiments})
     names = {str(v): f"{by} = {v}" for v in values}
-    lines = {"series": by, "order": values, "styles": looks.ordered(values), "names": names}
+    lines = {"series": by, "order": values, "styles": styles.ordered(values), "names": names}
     _column(axes, frame, "aggregations", lines)
 
 
@@ -71,14 +71,14 @@ def seconds(histories: Histories, cells: pd.DataFrame) -> Figure:
         ax.minorticks_off()
         ax.set_yticks([0.03, 0.1, 0.3, 1, 3, 10], ["0.03", "0.1", "0.3", "1", "3", "10"])
     axes[0, 0].set_ylabel("virtual seconds per aggregation")
-    around.legend(fig)
+    captions.legend(fig)
     return fig
 
 
 def timelines(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Fig. 1: who trains when, for three clients of which two are aggregated at a time."""
     fig, axes = figures.sheet(len(EXAMPLES), 1, sharex=True, height=1.05)
-    shades = looks.ramp(max(job.start_version for name in EXAMPLES for job in runs.example(name).jobs) + 1)
+    shades = styles.ramp(max(job.start_version for name in EXAMPLES for job in runs.example(name).jobs) + 1)
     for ax, name in zip(axes[:, 0], EXAMPLES, strict=True):
         drawn = runs.example(name)
         for job in drawn.jobs:
@@ -143,7 +143,7 @@ def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     said = "; ".join(
         f"{pretty(b, texts)}: {', '.join(pretty(n, texts) for n in same)}" for b, same in alike.items() if same
     )
-    around.remark(ax.figure, f"{ax.get_title()}, not told apart from {said}.")  # type: ignore[arg-type]
+    captions.remark(ax.figure, f"{ax.get_title()}, not told apart from {said}.")  # type: ignore[arg-type]
 
 
 def _family(name: str) -> tuple[str, int, str]:

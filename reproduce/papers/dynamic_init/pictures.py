@@ -13,7 +13,7 @@ from matplotlib.path import Path
 
 from reproduce.clocks.sessions import Sessions
 from reproduce.papers.dynamic_init.measures import weights
-from reproduce.report import around, figures, looks
+from reproduce.report import captions, figures, styles
 from reproduce.report.histories import Histories
 
 SCHEMES = ("proposed", "previous", "average")
@@ -36,7 +36,7 @@ def timeline(histories: Histories, cells: pd.DataFrame) -> Figure:
         xlabel="global round", ylabel="accuracy on the\nsession's labels (%)", xlim=(0, timing.sessions * timing.rounds)
     )
     bottom.margins(x=0)
-    around.legend(fig)
+    captions.legend(fig)
     return fig
 
 
@@ -54,7 +54,7 @@ def recovery(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
 def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessions) -> None:
     """A lane per group of clients, filled where it is active; above, the stored models and what is mixed from them."""
     length, groups = timing.rounds, len(timing.membership.sizes)
-    colors = (looks.SKY, looks.SAND)
+    colors = (styles.SKY, styles.SAND)
     level = groups + 0.4  # of the stored models
     for session in range(timing.sessions):
         active = timing.membership.group(session)
@@ -69,7 +69,7 @@ def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessi
             ax.add_patch(Rectangle((session * length, groups - 1 - group + 0.08), length, 0.84, linewidth=1.2, **face))
         where = (session + 0.5) * length
         name = "pilot" if pilot else f"session {session}"
-        ax.text(where, groups - 1 - active + 0.5, name, ha="center", va="center", fontsize=looks.TEXT)
+        ax.text(where, groups - 1 - active + 0.5, name, ha="center", va="center", fontsize=styles.TEXT)
         if not pilot:
             end = (session + 1) * length
             ax.plot(
@@ -89,7 +89,7 @@ def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessi
         ax.add_patch(FancyArrowPatch(path=path, color=color, linewidth=0.4 + 1.8 * weight, **look))
         if session > stored + 1:
             top = (0.42 * a + 0.46 * b + 0.12 * c for a, b, c in zip((x0, y0), bow, (x1, y1), strict=True))
-            look = {"fontsize": looks.TEXT, "color": looks.DARK}
+            look = {"fontsize": styles.TEXT, "color": styles.DARK}
             ax.annotate(f"{weight:.2f}", tuple(top), (-3, 3), textcoords="offset points", ha="right", **look)
     names = [f"group {chr(ord('A') + g)}" for g in range(groups)]
     ax.set_yticks([level, *(groups - 0.5 - g for g in range(groups))], ["stored\nmodels", *names])

@@ -14,10 +14,10 @@ from matplotlib.patches import Rectangle
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import measures, theory
 from reproduce.papers.fedacs.choices import ASSIGNED, BESIDE, CHOICES, CROPS, MORE, NETWORK, RATES, SLOWER, TWICE
-from reproduce.report import around, categories, figures, looks
+from reproduce.report import captions, categories, figures, styles
 from reproduce.report.histories import Histories
-from reproduce.report.looks import Look
 from reproduce.report.names import pretty
+from reproduce.report.styles import Style
 from reproduce.systems import System
 
 GROUPS = {
@@ -58,7 +58,7 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
         limits = {}
         for name, text in GROUPS.items():
             e: Any = histories.declared(system=system, algorithm=name)
-            color, limit = looks.known()[name].color, np.linalg.norm(theory.limit(e, calibrated) - e.problem.optimum())
+            color, limit = styles.known()[name].color, np.linalg.norm(theory.limit(e, calibrated) - e.problem.optimum())
             figures.reference(ax, float(limit), dashes="dashed", color=color)
             limits[text.replace(", ", ",\n")] = float(limit), color
         figures.named(ax, limits)
@@ -71,7 +71,7 @@ def clients(histories: Histories, cells: pd.DataFrame, systems: Mapping[str, Sys
     for column, (name, system) in enumerate(systems.items()):
         axes[0, column].set_title(f"{name} system")
         draws = theory.draws(system, clients)
-        for ax, values, color in zip(axes[:, column], draws, (looks.DARK, looks.GREY), strict=True):
+        for ax, values, color in zip(axes[:, column], draws, (styles.DARK, styles.GREY), strict=True):
             low, high = values.min(0), values.max(0)
             if len(values) > 1:
                 ax.bar(at, high - low, bottom=low, color=color, alpha=0.35, width=0.8)
@@ -95,26 +95,26 @@ def schematic(
     fig, axes = figures.sheet(1, 1, width=4.6, height=0.76 * min(4.6, figures.page()))
     ax = axes[0, 0]
     ground(ax, histories.experiments[0], short=figures.page() < 4.6)
-    styles = looks.of(algorithm for algorithm, _ in paths)
+    drawn_as = styles.of(algorithm for algorithm, _ in paths)
     for algorithm, label in paths:
-        _path(ax, histories, algorithm, label, styles[algorithm].color)
+        _path(ax, histories, algorithm, label, drawn_as[algorithm].color)
     first, _ = paths[0]
-    _pulls(ax, histories.declared(algorithm=first), styles[first].color)
+    _pulls(ax, histories.declared(algorithm=first), drawn_as[first].color)
     if sampling:
         steps, success = theory.draws(histories.experiments[0].system, 3)
         p = 1 / (success[0] * steps[0])
         text = f"FedACS draws the clients\nwith p = ({', '.join(f'{q:.3f}' for q in p / p.sum())})"
-        ax.text(4.75, 1.3, text, ha="right", va="center", fontsize=6.5, color=styles["fedacs"].color)
-    around.legend(fig)
+        ax.text(4.75, 1.3, text, ha="right", va="center", fontsize=6.5, color=drawn_as["fedacs"].color)
+    captions.legend(fig)
     return fig
 
 
 def ground(ax: Axes, e: Any, short: bool = False) -> None:
     """The clients' minimisers with what is unequal about them, the start and the true optimum; `short`: small."""
-    size = looks.SMALL if short else looks.TEXT
+    size = styles.SMALL if short else styles.TEXT
     steps, success = theory.draws(e.system, 3)
     for m, point in enumerate(e.problem.minima()):
-        ax.plot(*point, marker="s", color=looks.GREY, markersize=5, linestyle="none", zorder=3)
+        ax.plot(*point, marker="s", color=styles.GREY, markersize=5, linestyle="none", zorder=3)
         client, gap = ("", "\n") if short else (f"client {m + 1}: ", ", ")
         text = f"{client}T = {steps[0][m]}{gap}1 − q = {success[0][m]:.2g}"
         ha, va, above = (("left", "top", -5), ("right", "top", -5), ("left", "bottom", 5))[m]
@@ -165,18 +165,18 @@ def points_in_the_plane(histories: Histories, cells: pd.DataFrame, algorithms: t
     ground(left, histories.experiments[0], short=True)
     left.set(xlim=(-0.7, 5.0), ylim=(-0.9, 3.9))
     low, size = np.array([0.82, 0.7]), np.array([1.2, 1.16])
-    left.add_patch(Rectangle(tuple(low), *size, fill=False, edgecolor=looks.DARK, linewidth=0.7))
+    left.add_patch(Rectangle(tuple(low), *size, fill=False, edgecolor=styles.DARK, linewidth=0.7))
     right.set(xlim=(low[0], low[0] + size[0]), ylim=(low[1], low[1] + size[1]), xlabel="$x_1$", ylabel="$x_2$")
-    styles = looks.of(algorithms)
+    drawn_as = styles.of(algorithms)
     for e, x, rounds, _ in measures.traces(histories):
         if (name := str(e.labels["algorithm"])) in algorithms:
             mark: dict[str, Any] = {"markersize": 4.4, "markeredgecolor": "white", "markeredgewidth": 0.3}
             right.plot(
-                *measures.second_half(x, rounds).T, marker=styles[name].marker, color=styles[name].color, alpha=0.85,
-                linestyle="none", zorder=4, label=pretty(name), **mark,
+                *measures.second_half(x, rounds).T, marker=drawn_as[name].marker, color=drawn_as[name].color,
+                alpha=0.85, linestyle="none", zorder=4, label=pretty(name), **mark,
             )  # fmt: skip
     _ends(right, histories)
-    around.legend(fig)
+    captions.legend(fig)
     return fig
 
 
@@ -193,7 +193,7 @@ def _ends(ax: Axes, histories: Histories) -> None:
         ("fedacs", "fednova", "unequal links", (0, 7)), ("ca_fedavg", "fedavg", "unequal links", (0, -10)),
         ("fedacs", "ca_fedavg", "unequal\nwork", (24, 0)), ("fednova", "fedavg", "unequal\nwork", (24, 0)),
     ):  # fmt: skip
-        color = looks.DARK if "links" in text else looks.GREY
+        color = styles.DARK if "links" in text else styles.GREY
         look = {"arrowstyle": "-|>", "color": color, "linewidth": 1.2, "shrinkA": 5, "shrinkB": 5}
         ax.annotate("", points[end], points[start], arrowprops=look, zorder=3)
         middle = (points[start] + points[end]) / 2
@@ -221,7 +221,7 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
     if not sets:
         axes[0].set_axis_off()
-        around.remark(
+        captions.remark(
             fig, "Of the data sets nothing was run; the readings of the decaying rate of Fig. 4 are in the cells."
         )
     for ax, (kind, (mine, lines)) in zip(axes, sets.items(), strict=False):
@@ -229,8 +229,8 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         counts = sorted({*mine.groupby("choice")["seed"].nunique()})
         ax.set_title(f"{kind}, {' or '.join(map(str, counts))} seeds", loc="right")
     if alike:
-        around.remark(fig, f"Not told apart from the default. {' '.join(alike)}")
-    around.legend(fig)
+        captions.remark(fig, f"Not told apart from the default. {' '.join(alike)}")
+    captions.legend(fig)
     return fig
 
 
@@ -241,7 +241,7 @@ def _dots(ax: Axes, rows: pd.DataFrame, asked: Mapping[str, str]) -> None:
     categories.dots(ax, rows, row="choice", rows=list(asked), order=order, texts=texts, groups=asked)
     ax.set_xlabel("final accuracy (%)")
     means = rows[rows["choice"] == next(iter(asked))].groupby("algorithm")["value"].mean()
-    for name, look in looks.of(order).items():
+    for name, look in styles.of(order).items():
         if name in means:
             ax.axvline(means[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
 
@@ -251,7 +251,7 @@ TRADED = {
     "fast_class_accuracy": "The other classes",
 }  # fmt: skip
 ASSIGNED_LOOKS = (
-    Look(looks.BLUE, "solid", "o"), Look(looks.VERMILLION, "dashed", "s"), Look(looks.BLACK, "dotted", "^"),
+    Style(styles.BLUE, "solid", "o"), Style(styles.VERMILLION, "dashed", "s"), Style(styles.BLACK, "dotted", "^"),
 )  # fmt: skip
 
 
@@ -272,7 +272,7 @@ def traded(histories: Histories, cells: pd.DataFrame) -> Figure:
         ax.set_xticks([], minor=True)
         ax.set(title=title, xlabel="rate, times the default")
     axes[0, 0].set_ylabel("FedACS minus FedAvg (points)")
-    around.legend(fig)
+    captions.legend(fig)
     return fig
 
 
@@ -281,7 +281,7 @@ def surrogates(histories: Histories, cells: pd.DataFrame, system: System) -> Fig
     fig, axes = figures.sheet(1, 2, height=2.3, least=2.7)
     left, right = axes[0]
     steps, success = (values[0] for values in theory.draws(system, 20))
-    for name, look in looks.of(GROUPS).items():
+    for name, look in styles.of(GROUPS).items():
         omega = theory.surrogate(name, np.full(20, 1 / 20), success, steps.astype(float))
         left.plot(np.arange(1, 21), omega, label=GROUPS[name], markevery=3, **look.plot)
     left.set(xlabel="client (number; slow and badly connected first)", ylim=(0, None))
@@ -290,10 +290,10 @@ def surrogates(histories: Histories, cells: pd.DataFrame, system: System) -> Fig
     rows = cells[cells["metric"] == "expected_update_deviation"]
     for i, scheme in enumerate(theory.SIMULATED):
         values = rows.loc[rows["algorithm"] == f"fedavg_{scheme}", "value"]
-        right.plot(np.full(len(values), i), values, "o", color=looks.DARK, alpha=0.6)
+        right.plot(np.full(len(values), i), values, "o", color=styles.DARK, alpha=0.6)
     figures.reference(right, 0.02, dashes="dashed")
-    right.annotate("tolerance of the claim", (2.4, 0.0204), ha="right", fontsize=6.5, color=looks.DARK)
+    right.annotate("tolerance of the claim", (2.4, 0.0204), ha="right", fontsize=6.5, color=styles.DARK)
     right.set_xticks(range(3), [f"{theory.SCHEMES[s]}\nsampling" for s in theory.SIMULATED])
     right.set(ylabel="relative deviation from\nfull participation", xlim=(-0.5, 2.5), ylim=(0, 0.023))
-    around.legend(fig)
+    captions.legend(fig)
     return fig

@@ -12,11 +12,11 @@ from matplotlib.patches import Rectangle
 from reproduce.papers.fedagrac.measures import server_path, timed
 from reproduce.papers.fedagrac.theory import FAST, SLOW, local_paths
 from reproduce.problem import Quadratic
-from reproduce.report import categories, figures, looks, metrics
+from reproduce.report import categories, figures, metrics, styles
 from reproduce.report.histories import Histories
 
 SHOWN_ROUNDS, LOCAL_ROUNDS = 15, 3
-SLOW_COLOR, FAST_COLOR = looks.ORANGE, looks.SKY
+SLOW_COLOR, FAST_COLOR = styles.ORANGE, styles.SKY
 ORDER = ("fedagrac", "fedavg", "fednova", "scaffold", "fedprox")
 SCHEMES = ("fedagrac", "fedagrac_avg", "fedagrac_first", "fedagrac_reverse")
 
@@ -30,7 +30,7 @@ def path(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     for paths in local_paths(experiment, server, LOCAL_ROUNDS):
         for i, color in ((SLOW, SLOW_COLOR), (FAST, FAST_COLOR)):
             ax.plot(*paths[i].T, color=color, linewidth=0.7, zorder=2)
-    look: dict[str, Any] = {"color": looks.BLACK, "marker": "o", "markersize": 2.6, "linewidth": 1.0, "zorder": 3}
+    look: dict[str, Any] = {"color": styles.BLACK, "marker": "o", "markersize": 2.6, "linewidth": 1.0, "zorder": 3}
     ax.plot(*server[: SHOWN_ROUNDS + 1].T, label="model of the server, round by round", **look)
     ax.plot([], [], color=SLOW_COLOR, linewidth=0.9, label="local path, 2 steps")
     ax.plot([], [], color=FAST_COLOR, linewidth=0.9, label="local path, 40 steps")
@@ -52,7 +52,7 @@ def _landscape(ax: Axes, problem: Quadratic) -> None:
     ax.grid(visible=False)
     star: dict[str, Any] = {"linestyle": "none", "marker": "*", "markersize": 7, "zorder": 4}
     star |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
-    ax.plot(*problem.optimum(), color=looks.BLACK, label="global minimiser", **star)
+    ax.plot(*problem.optimum(), color=styles.BLACK, label="global minimiser", **star)
     ax.plot(*minimisers[SLOW], color=SLOW_COLOR, label="minimiser, client with 2 steps", **star)
     ax.plot(*minimisers[FAST], color=FAST_COLOR, label="minimiser, client with 40 steps", **star)
 
@@ -68,7 +68,7 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
         places["increase"] = 1.3 * max(places.values())
         ax.set_xticks([*ticks, places["increase"]], [*(f"{tick:g}" for tick in ticks), "\nincrease"])
     at = rows["lambda"].astype(str).map(places)
-    line, rising = looks.of(["fedagrac", "fedagrac_increase"]).values()
+    line, rising = styles.of(["fedagrac", "fedagrac_increase"]).values()
     for label, part, look in (
         ("FedaGrac, constant λ", rows["lambda"] != "increase", line.plot),
         ("FedaGrac, λ that increases", rows["lambda"] == "increase", {**rising.plot, "linestyle": "none"}),
@@ -105,7 +105,7 @@ def rates(ax: Axes, histories: Histories, cells: pd.DataFrame, limits: tuple[flo
     categories.heatmap(ax, cells, x="lambda", y="learning_rate", names=names, limits=limits, label="accuracy (%)")
     columns, rows = (sorted(set(cells[name].astype(float))) for name in ("lambda", "learning_rate"))
     if histories.scale == "paper" and set(cells["model"]) == {"lr"} and 1.0 in columns and 0.005 in rows:
-        look: Any = {"fill": False, "edgecolor": looks.VERMILLION, "linewidth": 1.8, "zorder": 4, "gid": "printed"}
+        look: Any = {"fill": False, "edgecolor": styles.VERMILLION, "linewidth": 1.8, "zorder": 4, "gid": "printed"}
         corner = columns.index(1.0) - 0.5, rows.index(0.005) - 0.5
         ax.add_patch(Rectangle(corner, 1, 1, label="best pair in the paper (Sec. 6.2)", **look))
 

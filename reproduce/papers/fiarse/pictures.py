@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 
 from reproduce.algorithms.submodels import size_key
 from reproduce.papers.fiarse.measures import coordinates, masks, of, size_label
-from reproduce.report import around, figures, looks, metrics
+from reproduce.report import captions, figures, metrics, styles
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 
 SEED, BINS = 0, np.arange(0, 101, 5)
 """Of the histograms: the seed, and the ends of the bins, the same in all of them."""
-HELD: dict[str, Any] = {"color": looks.DARK}
+HELD: dict[str, Any] = {"color": styles.DARK}
 LEFT_OUT: dict[str, Any] = {"color": "#b0b0b0", "linewidth": 0.4, "linestyle": "--"}
 TICKS = ("1/256", "1/64", "1/16", "1/4", "1.0")
 
@@ -39,10 +39,10 @@ def histogram(ax: Axes, histories: Histories, found: pd.DataFrame) -> None:
     sizes = sizes_of(histories)
     parts = [values[capacities == size] for size in sizes]
     names = [f"size {size_label(size_key(size))}" for size in sizes]
-    colors = looks.ramp(len(sizes))[::-1]  # a size has the colour that it has where the smallest is first
+    colors = styles.ramp(len(sizes))[::-1]  # a size has the colour that it has where the smallest is first
     look: dict[str, Any] = {"color": colors, "edgecolor": "white", "linewidth": 0.3}
     ax.hist(parts, BINS[least : max(least + 1, most) + 1].tolist(), stacked=True, label=names, **look)
-    figures.reference(ax, float(values.mean()), "mean over clients", upright=True, color=looks.VERMILLION)
+    figures.reference(ax, float(values.mean()), "mean over clients", upright=True, color=styles.VERMILLION)
     ax.grid(visible=False, axis="x")
     ax.set(xlabel="accuracy (%)", ylabel="clients (number)")
 
@@ -87,9 +87,9 @@ def exploration(axes: np.ndarray, histories: Histories, found: pd.DataFrame) -> 
         names = {key: f"size {size_label(key)}" for key in keys}
         if metric == "explored":
             held = rows[rows["metric"] == "untrained"].groupby("round")["value"].mean()
-            ax.plot(held.index, 1 - held, color=looks.GREY, linewidth=1.6, label="held by a participant", zorder=1.4)
+            ax.plot(held.index, 1 - held, color=styles.GREY, linewidth=1.6, label="held by a participant", zorder=1.4)
         smooth = 10 if metric == "replaced" else 1
-        look: dict[str, Any] = {"order": keys, "styles": looks.ordered(keys), "names": names, "start": smooth - 1}
+        look: dict[str, Any] = {"order": keys, "styles": styles.ordered(keys), "names": names, "start": smooth - 1}
         figures.curves(ax, metrics.smooth(here, smooth), series="key", **look)
         ax.set(title=title, xlabel="round", ylabel=ylabel)
 
@@ -107,7 +107,7 @@ def patterns(histories: Histories, found: pd.DataFrame) -> Figure:
             _edges(ax, model, mask, weights[t] / weights[t].max())
     axes[0, 0].plot([], [], label="weight that the client holds", **HELD, linewidth=1.5)
     axes[0, 0].plot([], [], label="weight that it does not hold", **LEFT_OUT)
-    around.legend(fig)
+    captions.legend(fig)
     return fig
 
 

@@ -19,8 +19,8 @@ from reproduce.declare.artifact import Artifact, Sheet
 from reproduce.report import entries, figures
 from reproduce.report.entries import commits
 from reproduce.report.histories import Histories
-from reproduce.report.looks import DARK, TEXT
 from reproduce.report.names import pretty
+from reproduce.report.styles import DARK, TEXT
 from reproduce.text import counted
 
 

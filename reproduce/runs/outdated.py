@@ -93,8 +93,8 @@ def announce(scale: str, name: str, allowed: Budget) -> None:
     if due:
         why = results.said([run for run in seen(due) if run.due])
         parts.append(f"trains {total(due)} ({why})")
-        older = sum(all(run.state == "older" for run, _ in job.seen if run.due) for job in due)
-        parts += [f"`reproduce replay {name} --scale {scale}` may confirm {older} instead"] if older and name else []
+        stale = sum(all(run.state == "stale" for run, _ in job.seen if run.due) for job in due)
+        parts += [f"`reproduce replay {name} --scale {scale}` may re-check {stale} instead"] if stale and name else []
     for (reason, usable), count in Counter((reason, job.usable) for job, reason in left).items():
         parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
     if able := [job for job, reason in left if not plan.missing(job)]:

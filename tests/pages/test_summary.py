@@ -1,4 +1,4 @@
-"""Papers in short: a sentence sees one scale, follows its claims' verdicts, and the answer is counted from verdicts."""
+"""A summary's sentence sees one scale and follows its claims' verdicts; its answer is counted from verdicts."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from reproduce.declare.paper import papers
 from reproduce.errors import UserError
-from reproduce.pages import overview, short
+from reproduce.pages import overview, summary
 from reproduce.pages.page import citing
 from reproduce.pages.sheet import sheet
 from reproduce.runs import plan
@@ -40,14 +40,14 @@ def verdict(says: str, ground: str = "quadratics", name: str = "a") -> Verdict:
     ],
 )
 def test_the_answer_is_a_word(verdicts: str, said: str) -> None:
-    assert short.word([verdict(v.replace("_", " ")) for v in verdicts.split()]) == said
+    assert summary.word([verdict(v.replace("_", " ")) for v in verdicts.split()]) == said
 
 
 def test_an_answer_counts_all_claims_of_the_paper(boards: dict[str, list[Verdict]]) -> None:
     for paper in papers():
         mine = [v for v in boards["paper"] if v.paper == paper and v.rests_on == "the paper's data"]
         refuted = sum(v.verdict == "refuted" for v in mine)
-        _, _, of_all = short.short(paper, "paper", boards["paper"]).answer.partition("All claims: ")
+        _, _, of_all = summary.summary(paper, "paper", boards["paper"]).answer.partition("All claims: ")
         assert (f" {refuted} refuted" in of_all.partition("; ")[0]) == bool(refuted)
 
 
@@ -67,18 +67,18 @@ def test_a_review_sheet_has_numbers_with_intervals_and_counts_what_was_not_run(
 
 
 def test_a_verdict_that_moves_makes_its_sentence_an_error(boards: dict[str, list[Verdict]]) -> None:
-    for side, raw in short.register("fedacs")["reduced"].items():
+    for side, raw in summary.register("fedacs")["reduced"].items():
         for claim in raw["claims"][:1]:
             other = "refuted" if side != "refuted" else "supported"
             moved = [replace(v, verdict=other) if v.id == f"fedacs/{claim}" else v for v in boards["reduced"]]
-            with pytest.raises(UserError, match=rf"fedacs/short.yaml: reduced, \w+: .*{claim}.*say it anew"):
-                short.short("fedacs", "reduced", moved)
+            with pytest.raises(UserError, match=rf"fedacs/summary.yaml: reduced, \w+: .*{claim}.*say it anew"):
+                summary.summary("fedacs", "reduced", moved)
 
 
 def test_a_side_without_claims_fails_once_there_are_some(boards: dict[str, list[Verdict]]) -> None:
     board = [replace(v, verdict="refuted") if v.id.endswith("fig7-K-faster-iid") else v for v in boards["paper"]]
-    with pytest.raises(UserError, match=r"/short\.yaml: paper, refuted: defedavg-fig7-K-faster-iid: say it anew"):
-        short.short("defedavg", "paper", board)
+    with pytest.raises(UserError, match=r"/summary\.yaml: paper, refuted: defedavg-fig7-K-faster-iid: say it anew"):
+        summary.summary("defedavg", "paper", board)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_a_side_without_claims_fails_once_there_are_some(boards: dict[str, list[
 def test_a_sentence_sees_its_own_scale_alone(
     says: str, why: str, boards: dict[str, list[Verdict]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = short.register("fedacs")
+    entry = summary.register("fedacs")
     entry["reduced"]["supported"]["says"] = says
-    monkeypatch.setattr(short, "register", lambda paper: entry)
+    monkeypatch.setattr(summary, "register", lambda paper: entry)
     with pytest.raises(UserError, match=why):
-        short.short("fedacs", "reduced", boards["reduced"])
+        summary.summary("fedacs", "reduced", boards["reduced"])
 
 
 @pytest.mark.parametrize("text", ["- a", "{}", "question: x"])
@@ -105,17 +105,17 @@ def test_a_file_that_is_not_as_it_should_be_is_a_line(
 ) -> None:
     """It stops the sentences of its paper, not those of others in README."""
     monkeypatch.setitem(papers()["fedacs"].__dict__, "folder", tmp_path)
-    with pytest.raises(UserError, match=r"short\.yaml is not there"):
-        short.register("fedacs")
-    (tmp_path / "short.yaml").write_text(text)
-    with pytest.raises(UserError, match=r"short\.yaml: "):
-        short.register("fedacs")
-    rows = short.first_table(boards["paper"]).splitlines()[2:]
+    with pytest.raises(UserError, match=r"summary\.yaml is not there"):
+        summary.register("fedacs")
+    (tmp_path / "summary.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"summary\.yaml: "):
+        summary.register("fedacs")
+    rows = summary.first_table(boards["paper"]).splitlines()[2:]
     assert [row.endswith("| – |") for row in rows] == [key == "fedacs" for key in papers()]
 
 
 def test_readme_has_the_answers(boards: dict[str, list[Verdict]]) -> None:
-    table = short.first_table(boards["paper"])
+    table = summary.first_table(boards["paper"])
     assert table in Path("README.md").read_text(encoding="utf-8")
     cells = [row.split(" | ")[1].split("<br>") for row in table.splitlines()[2:]]
     sides = [side for _, *three, _ in cells for side in three]
@@ -128,7 +128,7 @@ def test_readme_has_the_answers(boards: dict[str, list[Verdict]]) -> None:
 @pytest.mark.parametrize(
     ("name", "scale", "words"),
     [
-        ("dynamic_init/table3", "paper", {"in part", "with care"}),  # until a replay confirms runs of older code
+        ("dynamic_init/table3", "paper", {"in part", "with care"}),  # until a replay re-checks stale runs
         ("fedacs/fig7", "paper", {"yes", "with care"}),
         ("fedagrac/fig2", "paper", {"with care"}),
         ("fiarse/fig3", "reduced", {"no"}),

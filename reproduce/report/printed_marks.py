@@ -12,11 +12,11 @@ from matplotlib.patheffects import Normal, Stroke
 
 from reproduce.declare.artifact import Artifact, Printed, Window
 from reproduce.declare.experiment import Experiment
-from reproduce.report import figures, looks
+from reproduce.report import figures, styles
 from reproduce.report.histories import Histories
-from reproduce.report.looks import Look
 from reproduce.report.metrics import rounds_of
 from reproduce.report.names import canonical, pretty
+from reproduce.report.styles import Style
 from reproduce.report.tables import reported
 
 KEY, HITS = "printed in the paper", "our first hits, of raw curves"
@@ -44,18 +44,18 @@ def draw(
     is; returns a mark of each series with some."""
     found = [mark for each in all_ for mark in of(each, artifact, here.experiments, labels)]
     own = [mark for each in all_ for mark in _ours(each, here.experiments, labels, cells)]
-    styles = looks.of([*(m.series for m in (*found, *own))])
+    drawn_as = styles.of([*(m.series for m in (*found, *own))])
     drawn = [figures.DIVERGED.sub("", text) for text in ax.get_legend_handles_labels()[1]]
     for mark in own:
         if pretty(mark.series, artifact.names) in drawn:
-            filled = {"markerfacecolor": styles[mark.series].color, "markersize": 3.6, "gid": "ours", "zorder": 6}
-            ax.plot(mark.x, [mark.y, mark.y], **{**_open(styles[mark.series], mark), **filled})
+            filled = {"markerfacecolor": drawn_as[mark.series].color, "markersize": 3.6, "gid": "ours", "zorder": 6}
+            ax.plot(mark.x, [mark.y, mark.y], **{**_open(drawn_as[mark.series], mark), **filled})
     for mark in found:
-        ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series], mark), gid="printed")
+        ax.plot(mark.x, [mark.y, mark.y], **_open(drawn_as[mark.series], mark), gid="printed")
     for marks, label in ((own, HITS), (found, KEY)):
         if marks:
-            filled = {"markerfacecolor": looks.DARK} if label == HITS else {}
-            ax.plot([], [], label=label, **{**_open(Look(looks.DARK, "solid", "o"), marks[0]), **filled})
+            filled = {"markerfacecolor": styles.DARK} if label == HITS else {}
+            ax.plot([], [], label=label, **{**_open(Style(styles.DARK, "solid", "o"), marks[0]), **filled})
     return {mark.series: mark for mark in found}
 
 
@@ -75,10 +75,10 @@ def _ours(
 
 def key(ax: Axes, mark: Mark, name: str) -> None:
     """An entry of the legend for a series that was not run, so that no line says what the colour of its marks means."""
-    ax.plot([], [], label=f"{name} (printed)", **_open(looks.of([mark.series])[mark.series], mark))
+    ax.plot([], [], label=f"{name} (printed)", **_open(styles.of([mark.series])[mark.series], mark))
 
 
-def _open(look: Look, mark: Mark) -> dict[str, Any]:
+def _open(look: Style, mark: Mark) -> dict[str, Any]:
     """Keyword arguments for `Axes.plot`: the mark of the series, or an arrow for a lower bound, or a bar; white inside.
     Bars lie below the lines, which they would hide where they agree with them."""
     if mark.x[0] == mark.x[1]:

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from reproduce.errors import UserError
-from reproduce.pages import quotes
-from reproduce.pages.quotes import Cells, lead
+from reproduce.pages import page_numbers
+from reproduce.pages.page_numbers import Cells, lead
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +40,7 @@ def rows(values: list[float], first: int = 0, missed: tuple[int, ...] = (), name
 def test_a_table_has_intervals_of_one_level_whatever_claims_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of FIARSE's table had some of 95 % and, where a claim was at its second look, some of 97.5 %."""
     monkeypatch.chdir(ROOT)
-    rows = quotes.cells("reduced/fiarse_table1")(
+    rows = page_numbers.cells("reduced/fiarse_table1")(
         dataset="fashion_mnist", eval_scope="global", algorithm=["fiarse", "heterofl"]
     )
     for size in ("1/64", "1/16", "1/4", "1.0", "avg"):

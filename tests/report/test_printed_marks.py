@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from reproduce.declare.artifact import Artifact, Printed, Sheet
 from reproduce.declare.experiment import COLUMNS
 from reproduce.declare.paper import artifacts
-from reproduce.report import around, drawing, figures, looks
-from reproduce.report import marks as paper
+from reproduce.report import captions, drawing, figures, styles
+from reproduce.report import printed_marks as paper
 from reproduce.report.histories import Histories
 
 PAPERS = Path("reproduce/papers")
@@ -80,11 +80,11 @@ def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
         axes[0, 0], made.draw.printed, made, here, {"dataset": "fashion_mnist", "distribution": "iid"}, pd.DataFrame()
     )
     drawn = {line.get_xdata()[0]: line for line in axes[0, 0].get_lines() if line.get_gid() == "printed"}
-    assert drawn[179.83].get_color() == looks.known()["fedavg"].color
+    assert drawn[179.83].get_color() == styles.known()["fedavg"].color
     assert {line.get_markerfacecolor() for line in drawn.values()} == {"white"}
-    assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", looks.known()["fedavg"].marker)
+    assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", styles.known()["fedavg"].marker)
     assert axes[0, 0].get_legend_handles_labels()[1] == [paper.KEY]
-    assert around.of_marks(made, fig) == "Open marks: the paper's numbers (Table I)."
+    assert captions.of_marks(made, fig) == "Open marks: the paper's numbers (Table I)."
 
 
 DECLARED = [(a.id, each) for a in artifacts() if isinstance(a.draw, Sheet) for each in a.draw.printed]
@@ -101,7 +101,7 @@ def test_every_declared_source_has_marks_at_paper_scale(name: str, each: Printed
 
 @pytest.mark.parametrize("name", ["fedacs/fig2", "fedacs/sensitivity", "fedacs/fig6"])
 def test_captions_are_silent_where_nothing_of_the_paper_is_drawn(name: str) -> None:
-    assert around.of_marks(artifact(name), Figure()) == ""
+    assert captions.of_marks(artifact(name), Figure()) == ""
 
 
 def test_numbers_that_cannot_be_compared_are_not_drawn() -> None:

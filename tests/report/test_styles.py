@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 
 from reproduce.declare.artifact import Artifact, Curves, Sheet
 from reproduce.declare.paper import artifacts
-from reproduce.report import looks
+from reproduce.report import styles
 
 SEEN, APART = 17.0, 12.0
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
@@ -67,7 +67,7 @@ def _together(artifact: Artifact, scale: str, label: str) -> set[tuple[str, ...]
     for e in (e for panel in artifact.panels(scale) for e in panel.experiments if label in e.labels):
         if all(e.labels.get(k) in values for k, values in only.items()):
             name = str(e.labels[label])
-            if (not order or name in order) and name in looks.known():
+            if (not order or name in order) and name in styles.known():
                 groups.setdefault(tuple(e.labels[k] for k in axes), []).append(name)
     return {tuple(sorted(set(names))) for names in groups.values()}
 
@@ -77,7 +77,7 @@ SETUP = ("fedavg", "favano", "asysg", "fedbuff", "defedavg_iid", "defedavg_niid"
 
 @pytest.mark.parametrize(("picture", "series"), [*meetings(), ("defedavg/setup", SETUP)])
 def test_series_of_one_picture_can_be_told_apart(picture: str, series: tuple[str, ...]) -> None:
-    found = looks.of(series)
+    found = styles.of(series)
     for a, b in combinations(series, 2):
         one, two = found[a], found[b]
         if one == two:  # one algorithm under two names, as `test_one_look_is_one_series` has it
@@ -95,12 +95,12 @@ def test_every_series_is_registered_or_a_variant_of_one_that_is() -> None:
         for panel in artifact.panels("reduced") if artifact.kind == "figure" else ():
             for e in panel.experiments:
                 name = str(e.labels.get("algorithm", "fedavg")).removeprefix("tuned_")
-                assert looks.base(name), f"{artifact.id}: {name} has no look: a series of its paper"
-                assert looks.base(str(e.labels.get("init_scheme", "proposed")))
+                assert styles.base(name), f"{artifact.id}: {name} has no look: a series of its paper"
+                assert styles.base(str(e.labels.get("init_scheme", "proposed")))
 
 
 def test_variants_have_the_colour_of_their_algorithm_and_a_line_of_their_own() -> None:
-    found = looks.of(["fedavg", "fedavg_rate", "favano", "favano_parallel", "unheard"])
+    found = styles.of(["fedavg", "fedavg_rate", "favano", "favano_parallel", "unheard"])
     assert found["fedavg_rate"].color == found["fedavg"].color
     assert found["favano_parallel"].color == found["favano"].color
     assert len({look.marker for look in found.values()}) == len(found)
@@ -110,7 +110,7 @@ def test_variants_have_the_colour_of_their_algorithm_and_a_line_of_their_own() -
 @pytest.mark.parametrize("eyes", list(EYES))
 def test_colours_in_order_are_in_order_for_all_eyes(count: int, eyes: str) -> None:
     """Lightness rises by equal steps or so, and never wraps."""
-    light = [lab(color, eyes)[0] for color in looks.ramp(count)]
+    light = [lab(color, eyes)[0] for color in styles.ramp(count)]
     steps = np.diff(light)
     assert (steps > 0.3 * (light[-1] - light[0]) / (count - 1)).all()
     assert light[-1] - light[0] > 43

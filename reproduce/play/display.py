@@ -12,7 +12,7 @@ from reproduce import files
 from reproduce.play import across
 from reproduce.play.match import TUNING_SEEDS, Match
 from reproduce.play.scores import AT_EDGE, BY_CLIENT, number, span, summary
-from reproduce.report import around, figures
+from reproduce.report import captions, figures
 from reproduce.report.entries import scale_line
 from reproduce.report.formats import block, md
 from reproduce.text import counted, named_seeds
@@ -119,7 +119,7 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
         return found
     with figures.style():
         drawn = _curves(match) if len(match.benchmarks) == 1 else across.heat(summary(frame))
-        around.say(drawn, headline(match, drawn))
+        captions.say(drawn, headline(match, drawn))
         figures.save(drawn, output)
     return [*found, ".png", ".pdf"]
 
@@ -128,7 +128,7 @@ def headline(match: Match, drawn: Figure) -> str:
     """The text above a picture: scale, substitutes, seeds, and what bands are."""
     said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
     seeds = f"{counted(len(match.seeds), 'seed').capitalize()}."
-    return " ".join([scale_line(match.benchmarks[0].scale, said), seeds, *around.marks(drawn)])
+    return " ".join([scale_line(match.benchmarks[0].scale, said), seeds, *captions.marks(drawn)])
 
 
 def _curves(match: Match) -> Figure:
@@ -141,5 +141,5 @@ def _curves(match: Match) -> Figure:
     figures.curves(ax, frame, x="time" if timed else "round")
     ax.set(xlabel="virtual seconds" if timed else "round", ylabel=f"{metric}{f' ({unit})' * bool(unit)}")
     ax.set_title(benchmark.name)
-    around.legend(fig)
+    captions.legend(fig)
     return fig

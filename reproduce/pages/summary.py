@@ -1,6 +1,6 @@
-"""Each paper in short at a scale: what is supported, refuted or inconclusive, and the answer to its question.
+"""The summary of each paper at a scale: what is supported, refuted or inconclusive, and the answer to its question.
 
-`short.yaml` of its folder has the sentences and, for each, the claims that it is about. A sentence sees the cells of
+`summary.yaml` of its folder has the sentences and, for each, the claims that it is about. A sentence sees the cells of
 its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error. The first one
 of a side has no number: README's first table is made of these, with a link to what `look` names. README, the paper's
 page and the report say nothing else of a paper as a whole.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from reproduce.declare.paper import papers
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
-from reproduce.pages import quotes
+from reproduce.pages import page_numbers
 from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts.scoreboard import by_ground, said
@@ -32,7 +32,7 @@ REDUCED = {**ON_SUBSTITUTE, "in part": "in part on substitute data"}
 
 
 @dataclass(frozen=True)
-class Short:
+class Summary:
     """A paper at a scale. word, answer: to the question, from the verdicts; sentences: a text for each of `SIDES`, by
     the words of the scale."""
 
@@ -54,17 +54,17 @@ ENTRY = {"question": TEXT, "answered_by": TEXTS, "look": TEXT} | {
 
 
 def register(paper: str) -> dict[str, Any]:
-    """The paper's `short.yaml`, checked."""
-    file = papers()[paper].file("short.yaml")
+    """The paper's `summary.yaml`, checked."""
+    file = papers()[paper].file("summary.yaml")
     if said := mismatch(found := read_yaml(file), record(ENTRY, **ENTRY)):
         raise UserError(f"{file}: {said}")
     return dict(found)
 
 
-def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
+def summary(paper: str, scale: str, board: Iterable[Verdict]) -> Summary:
     """The paper at a scale whose scoreboard this is. UserError if a sentence asks for cells that are not there, or if
     one of its claims is on another side."""
-    entry, where = register(paper), f"{papers()[paper].place}/short.yaml: {scale}"
+    entry, where = register(paper), f"{papers()[paper].place}/summary.yaml: {scale}"
     mine = {v.id.removeprefix(f"{paper}/"): v for v in board if v.id.startswith(f"{paper}/")}
     for claim in (*entry["answered_by"], *(c for side in SIDES for c in entry[scale][side]["claims"])):
         if claim not in mine:
@@ -75,18 +75,18 @@ def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
         moved = [f"{c} is {mine[c].verdict}" for c in named if c not in here] or ([] if named else here[:1])
         if moved:
             raise UserError(f"{where}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
-    functions = {f.__name__: f for f in (quotes.lead, quotes.share)} | {
-        "cells": lambda name: quotes.cells(f"{scale}/{paper}_{name}"),
-        "printed": lambda name: quotes.printed(f"{paper}/{name}"),
+    functions = {f.__name__: f for f in (page_numbers.lead, page_numbers.share)} | {
+        "cells": lambda name: page_numbers.cells(f"{scale}/{paper}_{name}"),
+        "printed": lambda name: page_numbers.printed(f"{paper}/{name}"),
     }
     words, asked = REDUCED if scale == "reduced" else {}, [mine[claim] for claim in entry["answered_by"]]
     told, texts = f"Claims that answer it: {_why(asked)}. All claims: {_why([*mine.values()])}.", dict[str, str]()
     for side in SIDES:
         try:
-            texts[words.get(side, side)] = " ".join(quotes.filled(entry[scale][side]["says"], functions).split())
+            texts[words.get(side, side)] = " ".join(page_numbers.filled(entry[scale][side]["says"], functions).split())
         except UserError as error:
             raise UserError(f"{where}, {side}: {error}") from error
-    return Short(entry["question"], words.get(word(asked), word(asked)), told, texts)
+    return Summary(entry["question"], words.get(word(asked), word(asked)), told, texts)
 
 
 def word(claims: Sequence[Verdict]) -> str:
@@ -121,7 +121,7 @@ def first_table(board: Iterable[Verdict]) -> str:
 
 
 def _result(paper: str, board: Sequence[Verdict]) -> str:
-    found, (scale, _, artifact) = short(paper, "paper", board), register(paper)["look"].partition("/")
+    found, (scale, _, artifact) = summary(paper, "paper", board), register(paper)["look"].partition("/")
     shown = next(f for f in plan.outputs(scale, f"{paper}/{artifact}") if f.endswith((".png", ".md")))
     firsts = {side: text.partition(". ")[0].removesuffix(".") for side, text in found.sentences.items()}
     sides = [f"*{side.capitalize()}:* {text}." for side, text in firsts.items()]

@@ -6,7 +6,7 @@
 
 What a paper proposes is a broad solid blue line below the others, so that lines that coincide with it stay visible. A
 variant (`fedavg_prox_sgd`) has the colour of its algorithm or a shade of it. Colours alone cannot tell all series apart
-in greyscale and for everybody's eyes: line style and marker are the second channel; see `tests/report/test_looks.py`.
+in greyscale and for everybody's eyes: line style and marker are the second channel; see `tests/report/test_styles.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")
 
 
 @dataclass(frozen=True)
-class Look:
+class Style:
     """The look of a series; `dashes` is a name of `DASHES`."""
 
     color: str
@@ -49,7 +49,7 @@ class Look:
     first: bool = False
 
     @classmethod
-    def of(cls, said: str) -> Look:
+    def of(cls, said: str) -> Style:
         """The look in "BLUE solid o first": a colour of this module, a name of `DASHES`, a marker."""
         color, dashes, marker, *first = said.split()
         return cls(globals()[color], dashes, marker, bool(first))
@@ -70,10 +70,10 @@ COMMON = {
 
 
 @cache
-def known() -> Mapping[str, Look]:
+def known() -> Mapping[str, Style]:
     """Series -> its look."""
     said = {name: series.look for paper in papers().values() for name, series in paper.series.items()}
-    return {name: Look.of(look) for name, look in {**said, **COMMON}.items()}
+    return {name: Style.of(look) for name, look in {**said, **COMMON}.items()}
 
 
 def base(name: str) -> str:
@@ -82,7 +82,7 @@ def base(name: str) -> str:
     return max(found, key=len, default="")
 
 
-def of(series: Iterable[object]) -> dict[str, Look]:
+def of(series: Iterable[object]) -> dict[str, Style]:
     """A look for each of the `series` of a picture.
 
     A variant without a look of its own has the colour of its algorithm, a name that nobody registered is black; both
@@ -92,10 +92,10 @@ def of(series: Iterable[object]) -> dict[str, Look]:
     looks = {name: known()[name] for name in names if name in known()}
     for name in names:
         if name not in looks:
-            near = known().get(base(name), Look(BLACK, "dashed", "o"))
+            near = known().get(base(name), Style(BLACK, "dashed", "o"))
             dashes = _spare([d for d in DASHES if d != "solid"], [look.dashes for look in looks.values()])
             marker = _spare(MARKERS, [look.marker for look in looks.values()])
-            looks[name] = Look(near.color, dashes, marker)
+            looks[name] = Style(near.color, dashes, marker)
     return {name: looks[name] for name in names}
 
 
@@ -111,11 +111,11 @@ def ramp(count: int) -> list[str]:
     return [to_hex(colormaps["inferno"](float(place))) for place in places]
 
 
-def ordered(series: Sequence[object]) -> dict[str, Look]:
+def ordered(series: Sequence[object]) -> dict[str, Style]:
     """A look for each of the `series`, which are in order: sizes, numbers of clients, versions."""
     names = list(dict.fromkeys(map(str, series)))
     dashes = list(DASHES)
     return {
-        name: Look(color, dashes[i % len(dashes)], MARKERS[i % len(MARKERS)])
+        name: Style(color, dashes[i % len(dashes)], MARKERS[i % len(MARKERS)])
         for i, (name, color) in enumerate(zip(names, ramp(len(names)), strict=True))
     }

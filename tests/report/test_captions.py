@@ -11,7 +11,7 @@ from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.declare.paper import artifacts
 from reproduce.problem import Quadratic
-from reproduce.report import around, entries, figures, formats, tables
+from reproduce.report import captions, entries, figures, formats, tables
 from reproduce.report.histories import Histories
 
 CELLS = pd.DataFrame({"algorithm": "a", "seed": [0, 1], "metric": "acc", "value": [70.0, 72.0]})
@@ -70,13 +70,13 @@ def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
     run = Histories(histories("reduced").frame, "reduced", (), ("fewer steps: K 25, 60 rounds",))
     fig, axes = figures.sheet(1, 2)
     axes[0, 1].set_title("(b)")
-    around.absent(fig, [("(b)", "no results")])
-    around.say(fig, around.headline(made, run, fig))
-    assert around.caption(made, run, fig)[0] == (
+    captions.absent(fig, [("(b)", "no results")])
+    captions.say(fig, captions.headline(made, run, fig))
+    assert captions.caption(made, run, fig)[0] == (
         "Reduced scale: fewer steps; not comparable with the paper number by number."
     )
     assert fig.get_suptitle() == "Reduced scale: fewer steps; 2 seeds"
-    assert around.note(made, run, fig) == [
+    assert captions.note(made, run, fig) == [
         "Substitutes and settings: fewer steps: K 25, 60 rounds.",
         "A remark.",
         "Not run, no results: (b).",
@@ -90,4 +90,4 @@ def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
 def test_one_series_with_fewer_seeds_is_named(counts: tuple[int, ...], said: str) -> None:
     names = ("fedavg", "moon", "scaffold")
     parts = [histories("paper", n).frame.assign(algorithm=a) for a, n in zip(names, counts, strict=False)]
-    assert around.seeds_of(Histories(pd.concat(parts), "paper"), "algorithm") == said
+    assert captions.seeds_of(Histories(pd.concat(parts), "paper"), "algorithm") == said
