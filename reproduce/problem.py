@@ -225,6 +225,6 @@ def _check_tokens(model: Model, sample: Sample) -> None:
 def _outputs(model: Model, sample: Sample) -> int:
     """The number of logits for a sample; UserError if it does not take such samples."""
     try:
-        return int(model.cost(sample.shape).layers[-1][2][0])
+        return model.cost(sample.shape).outputs[0]
     except (ValueError, TypeError, IndexError) as error:
         raise UserError(f"{model} cannot take samples of shape {sample.shape}: {error}") from error

@@ -9,20 +9,15 @@ version of Python do not enter.
 from __future__ import annotations
 
 import ast
-import atexit
 import hashlib
-import json
-import os
 import re
 import sysconfig
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reproduce.errors import UserError
-from reproduce.files import read_source, write_text
+from reproduce.files import read_source
 
 PACKAGE = Path(__file__).parents[1]
 ENTRY = "reproduce.runs.job"
@@ -102,53 +97,19 @@ def path(module: str) -> Path:
 @cache
 def imports(module: str) -> tuple[str, ...]:
     """The modules of this package that `module` imports when it runs; a module's packages are imported before it."""
-    names = {*_python(path(module))[1]}
-    names |= {name.rpartition(".")[0] for name in [module, *names]}
+    names = _python(path(module))[1]
+    names = names | {name.rpartition(".")[0] for name in [module, *names]}
     return tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name and _find(name) is not None))
 
 
 @cache
-def _python(file: Path) -> tuple[str, list[str]]:
+def _python(file: Path) -> tuple[str, set[str]]:
     """SHA-256 of what a file of Python says, and the names that it imports."""
-    source = read_source(file)
-    content = hashlib.sha256(source).hexdigest()
-    if _kept().get(str(file), [""])[0] != content:
-        tree = ast.parse(source)
-        nodes = [*ast.walk(tree)]
-        package = file.parent.relative_to(PACKAGE.parent).parts if file.is_relative_to(PACKAGE) else ()
-        names = {name for node in _imports(nodes) for name in _named(node, package)} | _looked_up(nodes)
-        _kept()[str(file)] = content, hashlib.sha256(_normal(tree).encode()).hexdigest(), sorted(names)
-        _keep()
-    _, said, found = _kept()[str(file)]
-    return said, found
-
-
-@cache
-def _kept() -> dict[str, Any]:
-    """File -> SHA-256 of its content, and what `_python` gives, of the last time that it was read."""
-    own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    with suppress(OSError, ValueError, LookupError):
-        found: dict[str, Any] = json.loads(_place().read_text("utf-8"))
-        if found["by"] == own:
-            return found
-    return {"by": own}
-
-
-def _place() -> Path:
-    """The path of the file in which `_kept` is stored; its folder may not exist."""
-    return Path(os.environ.get("REPRODUCE_STORE", ".reproduce"), "sources.json")
-
-
-@cache
-def _keep() -> None:
-    """Arranges that `_kept` is written when the process ends."""
-
-    def write() -> None:
-        with suppress(UserError):
-            if _place().parent.is_dir():
-                write_text(_place(), json.dumps(_kept()))
-
-    atexit.register(write)
+    tree = ast.parse(read_source(file))
+    nodes = [*ast.walk(tree)]
+    package = file.parent.relative_to(PACKAGE.parent).parts if file.is_relative_to(PACKAGE) else ()
+    names = {name for node in _imports(nodes) for name in _named(node, package)} | _looked_up(nodes)
+    return hashlib.sha256(_normal(tree).encode()).hexdigest(), names
 
 
 def _imports(nodes: Iterable[ast.AST]) -> list[ast.Import | ast.ImportFrom]:
@@ -200,9 +161,8 @@ def _normal(value: Any) -> str:
         fields = {n: getattr(value, n, None) for n in value._fields if n not in ("ctx", "kind", "type_comment")}
         if isinstance(value, ast.JoinedStr):  # Python 3.12 ends some f-strings in an empty string
             fields["values"] = [v for v in value.values if not (isinstance(v, ast.Constant) and v.value == "")]
-        return (
-            f"{type(value).__name__}({' '.join(f'{n}={_normal(v)}' for n, v in fields.items() if v not in (None, []))})"
-        )
+        said = (f"{name}={_normal(v)}" for name, v in fields.items() if v not in (None, []))
+        return f"{type(value).__name__}({' '.join(said)})"
     return f"[{' '.join(_normal(v) for v in value if not _is_string(v))}]" if isinstance(value, list) else repr(value)
 
 

@@ -40,7 +40,10 @@ def forked(
 
     A function is given `tell`, which sends a message to `received`, with its number. `idle` is called meanwhile; an
     error that it raises ends the processes. An error of a function is an OwnCodeError, or the UserError that it is.
+    Where CUDA has started, which no fork survives, they follow each other in this process.
     """
+    if (torch := sys.modules.get("torch")) and torch.cuda.is_initialized():
+        return [function(lambda message: idle()) for function in functions]
     context, here = multiprocessing.get_context("fork"), multiprocessing.current_process()
     results: dict[int, Any] = {}
     working: dict[Connection, tuple[int, Any]] = {}  # pipe -> number of the function, process
@@ -82,12 +85,6 @@ def forked(
             child.join()
             pipe.close()
     return [results[i] for i in range(len(functions))]
-
-
-def elsewhere(function: Callable[[], Any]) -> Any:
-    """Calls `function` in a process of its own; in this one where CUDA has started, which no fork survives."""
-    torch = sys.modules.get("torch")
-    return function() if torch and torch.cuda.is_initialized() else forked([lambda tell: function()])[0]
 
 
 def _call(function: Callable[[Tell], Any], pipe: Connection, parent: int) -> None:

@@ -204,7 +204,7 @@ class ClassificationSplit:
         parts = (torch.from_numpy(i.copy()) for i in np.array_split(index, -(-len(index) // PORTION)))
         batches = ((device_data.train_x[i], device_data.train_y[i]) for i in (i.to(device_data.device) for i in parts))
         if model.kind == "module":
-            return gradient(model.recipe, layout.named(request.x), batches) / len(index)
+            return gradient(model, layout.named(request.x), batches) / len(index)
         with torch.enable_grad():
             for x, y in batches:
                 leaf = request.x.detach().clone().requires_grad_()

@@ -269,7 +269,7 @@ def module_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32"
     """Train the only client of a chunk with a user's own module, by the loop that everybody writes: gradients to None,
     forward, loss, backward, a step of the parameters that have a gradient."""
     layout, rule, start = chunk.layout, chunk.rule, chunk.start
-    live = Live(chunk.model.recipe, p := layout.named(start[0]), True, features=bool(rule.contrast))
+    live = Live(chunk.model, p := layout.named(start[0]), True, features=bool(rule.contrast))
     entries = [live.entries[name] for name in layout.names]  # once, as an optimiser takes its parameters
     y = [t.detach()[None] for t in entries]  # [1, *shape], where the module has them
     stepper, gradients, data = Stepper(chunk, y), Gradients(chunk, y), Data(chunk, device_data, plain=True)

@@ -43,7 +43,7 @@ def network(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Ten
 def module(model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
     """A user's own module, batch after batch."""
     batches = taken(features, where).split(model.evaluation)
-    return evaluated(model.recipe, layout_of(model).named(x[0]), batches)[1].unsqueeze(0)
+    return evaluated(model, layout_of(model).named(x[0]), batches)[1].unsqueeze(0)
 
 
 def taken(values: Tensor, where: np.ndarray) -> Tensor:

@@ -30,8 +30,8 @@ State = dict[str, Any]
 def run_isolated(scheduler: Any, own: Sequence[int], names: Sequence[str]) -> None:
     """Runs of a user's own code, each in its own process; of their states the entries `names` come back.
 
-    A GPU cannot be shared with a forked process: there they follow each other in this one, and a repetition in another
-    order (`play.match`) shows whether they are independent.
+    On a GPU, where they share this process, a repetition in another order (`play.match`) shows whether they are
+    independent.
     """
     runs, trainer, whole = scheduler.runs, scheduler.trainer, settings().reuse
     threads = max(1, trainer.threads // max(1, len(own)))
@@ -55,11 +55,7 @@ def run_isolated(scheduler: Any, own: Sequence[int], names: Sequence[str]) -> No
         runs[own[i]].state.update(message[0])
         scheduler.sources |= message[1]
 
-    plays, idle = [partial(play, i) for i in own], scheduler.tick or (lambda: None)
-    if not own or runs[own[0]].env.split.device.type == "cpu":
-        outcomes = forked(plays, trainer.threads, received, idle)
-    else:
-        outcomes = [p(lambda _: idle()) for p in plays]
+    outcomes = forked([partial(play, i) for i in own], trainer.threads, received, scheduler.tick or (lambda: None))
     for k, (message, scheduler.cpu[own[k]], shared, seconds, used) in enumerate(outcomes):
         received(k, message)
         trainer.used |= used

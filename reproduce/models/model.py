@@ -18,14 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from reproduce.declare.values import Sample
 from reproduce.files import read_source, write_text
 from reproduce.modules.graph import Count, Graph, Shapes
-
-if TYPE_CHECKING:
-    from reproduce.modules.eager import Recipe
 
 PACKAGE = Path(__file__).parents[1]
 KEPT = PACKAGE / "models/networks.json"
@@ -74,11 +71,6 @@ class Model:
     def of(self, seed: int) -> Model:
         """The network as runs with this seed compute it."""
         return self
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe by which a user's own module is made anew."""
-        raise NotImplementedError
 
     @property
     def graph(self) -> Graph:
@@ -131,7 +123,7 @@ class Model:
         """The `wanted` values of the graph; of a module without one the value 1 is the representation, and the next
         are the logits of its exits."""
         if not self.graph.untraced:
-            return self.graph.run(ops, p, {0: x}, wanted)
+            return self.graph.run(ops, p, x, wanted)
         values = x, *self._called(ops, p, x)
         return [values[i] for i in wanted]
 
@@ -139,7 +131,7 @@ class Model:
         """Representation and logits of all exits by the module itself."""
         from reproduce.modules.eager import called
 
-        return called(self, self.module, ops, p, x)
+        return called(self, ops, p, x)
 
     @property
     def batch_statistics(self) -> bool:
@@ -149,8 +141,7 @@ class Model:
     def needs_batch(self, sample: tuple[int, ...]) -> str:
         """The first layer with batch normalisation over one number per sample and channel, which no batch of a single
         sample can go through in training; "" if there is none."""
-        layers = self.cost(sample).layers
-        return next((n for n, kind, out, _ in layers if kind == "BatchNorm2d" and math.prod(out[1:]) == 1), "")
+        return next((name for name, x in self.cost(sample).normed.items() if math.prod(x[1:]) == 1), "")
 
     @property
     def separable(self) -> bool:
@@ -208,12 +199,12 @@ class Model:
         return sum(math.prod(s) for n, s in self.shapes.items() if n not in self.buffers)
 
     def cost(self, sample: tuple[int, ...]) -> Count:
-        """Layer shapes and multiply-accumulates of one forward pass on one sample of shape (channels, ...).
+        """The count of a forward pass on one sample of shape (channels, ...).
 
         ValueError names the layer that such a sample does not fit.
         """
         count = Count(dict(self.shapes))
-        self.forward(count, {n: n for n in self.shapes}, sample)
+        count.outputs = self.forward(count, {}, sample)
         return count
 
 

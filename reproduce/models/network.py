@@ -9,18 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from reproduce.declare import closure
-from reproduce.declare.isolation import elsewhere
-from reproduce.declare.values import calling, words
+from reproduce.declare.isolation import forked
+from reproduce.declare.values import Sample, calling, words
 from reproduce.errors import UserError
-from reproduce.modules.graph import Count, Graph
-
-if TYPE_CHECKING:
-    from reproduce.modules.eager import Recipe
-from reproduce.declare.values import Sample
 from reproduce.models.model import Model
+from reproduce.modules.graph import Count, Graph
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Network(Model):
                 made.train()
         return made
 
-    def on(self, sample: Sample, batch: int = batch, evaluation: int = evaluation) -> Network:
+    def on(self, sample: Sample, batch: int, evaluation: int) -> Network:
         return self._with(sample=sample, batch=batch, evaluation=evaluation)
 
     def of(self, seed: int) -> Network:
@@ -85,19 +81,13 @@ class Network(Model):
         return changed
 
     @property
-    def recipe(self) -> Recipe:
-        from reproduce.modules.eager import Recipe
-
-        return Recipe(str(self.make), self.module, self.seed, self.sample, self.batch)
-
-    @property
     def graph(self) -> Graph:
         return _examined(self, self.batch)[0]
 
     def _called(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, ...]:
         from reproduce.modules.eager import evaluated
 
-        return evaluated(self.recipe, p, [x], features=True)
+        return evaluated(self, p, [x], features=True)
 
     @property
     def kind(self) -> str:
@@ -114,4 +104,4 @@ class Network(Model):
 def _examined(model: Network, batch: int) -> tuple[Graph, Count | None]:
     from reproduce.modules.check_translation import examined
 
-    return elsewhere(lambda: examined(model.recipe))  # type: ignore[no-any-return]
+    return forked([lambda tell: examined(model)])[0]  # type: ignore[no-any-return]

@@ -110,7 +110,7 @@ class RoBERTa(Model):
         count.macs = sum(size * (tokens if n.startswith("encoder") else 1) for n, size in matrices.items())
         queries = [s[0] for n, s in self.shapes.items() if n.endswith("query.bias")]  # heads * places in each layer
         count.macs += sum(2 * tokens**2 * size for size in queries)
-        count.layers = [("out_proj", "Linear", (self.classes,), 0)]
+        count.outputs = (self.classes,)
         return count
 
 

@@ -8,9 +8,8 @@ constructor leaves it. Forward and backward are torch's, and what they draw (dro
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -32,28 +31,14 @@ _GENERATOR = threading.RLock()  # torch's global generator is one for all thread
 _MODULES = threading.local()  # modules of this thread: a call puts values into its module
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """A user's module that is made anew whenever it is wanted: `make` of a seed, and `seed` is that of the run.
-
-    name: of its callable, for messages. sample, batch: the shape of a sample, and how many there are in a batch.
-    """
-
-    name: str
-    make: Callable[[int], nn.Module]
-    seed: int
-    sample: Sample | None
-    batch: int
-
-
 class Live:
-    """A user's module as its constructor makes it, loaded with the values `p`, in training or in evaluation.
+    """The module of a `Network` as its constructor makes it, loaded with the values `p`, in training or in evaluation.
 
     features: is the representation asked for, what the last linear layer is given?
     """
 
-    def __init__(self, recipe: Recipe, p: Mapping[str, Tensor], training: bool, features: bool = False) -> None:
-        self.recipe, self.module = recipe, recipe.make(recipe.seed)
+    def __init__(self, network: Any, p: Mapping[str, Tensor], training: bool, features: bool = False) -> None:
+        self.name, self.module = network.make, network.module(network.seed)
         with self._named():
             if (device := next(iter(p.values())).device).type != "cpu":
                 self.module.to(device)
@@ -72,7 +57,7 @@ class Live:
         """The entries of the vector as they are now; UserError if they are others than those of `p`."""
         now = tensors(self.module)
         if other := {(n, t.shape) for n, t in now.items()} ^ {(n, t.shape) for n, t in p.items()}:
-            raise UserError(f"the network {self.recipe.name} changes what it has: {min(other)[0]} is not as it was")
+            raise UserError(f"the network {self.name} changes what it has: {min(other)[0]} is not as it was")
         return now
 
     def vector(self, p: Mapping[str, Tensor]) -> Tensor:
@@ -97,13 +82,13 @@ class Live:
             return self.seen.pop("features", logits), logits
         made = f"{logits.dtype} {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(out).__name__
         raise UserError(
-            f"the network {self.recipe.name} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {made}"
+            f"the network {self.name} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {made}"
         )
 
     def gradients(self, loss: Tensor) -> list[Tensor | None]:
         """The gradient of each entry; None where it has none, also for what has no part in the loss."""
         if not loss.requires_grad:
-            raise UserError(f"no parameter has a part in the logits of the network {self.recipe.name}")
+            raise UserError(f"no parameter has a part in the logits of the network {self.name}")
         with self._named():
             loss.backward()
         grads = [t.grad for t in self.entries.values()]
@@ -117,7 +102,7 @@ class Live:
         except UserError:
             raise
         except Exception as error:  # a module raises whatever it likes
-            raise UserError(f"the network {self.recipe.name} fails: {words(error)}") from error
+            raise UserError(f"the network {self.name} fails: {words(error)}") from error
 
 
 class Unstrided(TorchFunctionMode):
@@ -133,45 +118,43 @@ class Unstrided(TorchFunctionMode):
 
 
 def evaluated(
-    recipe: Recipe, p: Mapping[str, Tensor], batches: Iterable[Tensor], features: bool = False
+    network: Any, p: Mapping[str, Tensor], batches: Iterable[Tensor], features: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Representation and logits of samples, by one module in evaluation mode, batch after batch; without gradients,
     unless the module asks for them on its way."""
     batches = list(batches)
-    for wanted in (False, True):
-        with torch.inference_mode(False), torch.set_grad_enabled(wanted):
-            live = Live(recipe, p, False, features)
-            try:
-                with live.turn(recipe.seed):
-                    outputs = [live(x) for x in batches]
-            except UserError:
-                if wanted:
-                    raise
-                continue
-            z, logits = (torch.cat([t.detach() for t in each]) for each in zip(*outputs, strict=True))
-            return z, logits
-    raise AssertionError
+
+    def outputs() -> tuple[Tensor, Tensor]:
+        live = Live(network, p, False, features)
+        with live.turn(network.seed):
+            z, logits = zip(*(map(Tensor.detach, live(x)) for x in batches), strict=True)
+        return torch.cat(z), torch.cat(logits)
+
+    with torch.inference_mode(False):
+        try:
+            with torch.no_grad():
+                return outputs()
+        except UserError:
+            with torch.enable_grad():
+                return outputs()
 
 
-def gradient(recipe: Recipe, p: Mapping[str, Tensor], batches: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
+def gradient(network: Any, p: Mapping[str, Tensor], batches: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
     """The gradient [P] of the summed loss of samples with their labels, in evaluation mode."""
-    live, grads = Live(recipe, p, False), list[Tensor | None]()
-    with torch.enable_grad(), live.turn(recipe.seed):
+    live, grads = Live(network, p, False), list[Tensor | None]()
+    with torch.enable_grad(), live.turn(network.seed):
         for x, y in batches:
             grads = live.gradients(F.cross_entropy(live(x)[1], y, reduction="sum"))
     known = {n: g for n, g in zip(live.entries, grads, strict=True) if g is not None}
     return torch.cat([known.get(n, torch.zeros_like(t)).flatten().to(t.dtype) for n, t in p.items()])
 
 
-def called(
-    name: Hashable, make: Callable[[], nn.Module], ops: Any, p: Mapping[str, Tensor], x: Tensor
-) -> tuple[Tensor, ...]:
-    """The outputs of a declared module for samples x [B, ...], as a function of the values `p`; `name` tells modules
-    apart."""
-    modules, key = vars(_MODULES).setdefault("modules", {}), (name, bool(ops.generators))
+def called(model: Any, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, ...]:
+    """The outputs of a declared model's module for samples x [B, ...], as a function of the values `p`."""
+    modules, key = vars(_MODULES).setdefault("modules", {}), (model, bool(ops.generators))
     if key not in modules:
         with torch.device("meta"):  # it has no values of its own
-            modules[key] = make().train(bool(ops.generators))
+            modules[key] = model.module().train(bool(ops.generators))
     if not ops.generators:
         return functional_call(modules[key], dict(p), x)  # type: ignore[no-any-return]
     seed = int(torch.randint(2**62, (), generator=ops.generators[0], device=ops.generators[0].device))
@@ -203,11 +186,10 @@ class Flops(TorchDispatchMode):
         return out
 
 
-def cost(recipe: Recipe, p: Mapping[str, Tensor], x: Tensor) -> Count:
-    """Outputs and multiply-accumulates of a forward pass on one sample, counted while the batch x goes through it."""
+def cost(network: Any, p: Mapping[str, Tensor], x: Tensor) -> Count:
+    """The count of a forward pass on one sample, made while the batch x goes through it."""
     count = Count({n: tuple(t.shape) for n, t in p.items()})
     with Flops() as flops:
-        _, logits = evaluated(recipe, p, [x])
-    count.layers.append(("output", "Logits", tuple(logits.shape[1:]), 0))
-    count.macs = flops.total // (2 * len(x))
+        _, logits = evaluated(network, p, [x])
+    count.outputs, count.macs = tuple(logits.shape[1:]), flops.total // (2 * len(x))
     return count

@@ -41,13 +41,13 @@ class Graph:
     features: int = 0
     untraced: str = ""
 
-    def run(self, ops: Any, p: Mapping[str, Any], values: Mapping[int, Any], wanted: Sequence[int]) -> list[Any]:
-        """The `wanted` values of those that are given, by the operators `ops` on the parameters `p`.
+    def run(self, ops: Any, p: Mapping[str, Any], x: Any, wanted: Sequence[int]) -> list[Any]:
+        """The `wanted` values, of the samples x by the operators `ops` on the parameters `p`.
 
         Nothing is computed that is not asked for, or kept longer than it is needed.
         """
-        known, results = dict(values), {}
-        for number, ended in self._plan(frozenset(known), tuple(wanted)):
+        known = {0: x}
+        for number, ended in self._plan(tuple(wanted)):
             step = self.steps[number - 1]
             inputs = [known[i] for i in step.inputs]
             for i in ended:
@@ -56,23 +56,21 @@ class Graph:
             value = getattr(ops, step.op)(*inputs, *of, **dict(step.options))
             known[number] = value if step.factor == 1 else ops.scale(value, step.factor)
             del inputs, value
-            if number in wanted:
-                results[number] = known[number]
-        return [results[i] if i in results else values[i] for i in wanted]
+        return [known[i] for i in wanted]
 
-    def _plan(self, given: frozenset[int], wanted: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
+    def _plan(self, wanted: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
         """The numbers of the values to make, in order, each with those that are not needed any more."""
         plans: dict[Any, Any] = self.__dict__.setdefault("_plans", {})
-        if (given, wanted) not in plans:
-            needed, stack = set(), [w for w in wanted if w not in given]
-            while stack:
-                if (number := stack.pop()) not in needed:
-                    needed.add(number)
-                    stack += [i for i in self.steps[number - 1].inputs if i not in given]
-            last = {i: number for number in sorted(needed) for i in self.steps[number - 1].inputs}
-            ends = {n: tuple(i for i, at in last.items() if at == n and i not in wanted) for n in needed}
-            plans[given, wanted] = [(number, ends[number]) for number in sorted(needed)]
-        return plans[given, wanted]  # type: ignore[no-any-return]
+        if wanted not in plans:
+            needed, last = {*wanted}, dict[int, int]()
+            for number in range(max(wanted), 0, -1):
+                if number in needed:
+                    inputs = {*self.steps[number - 1].inputs}
+                    last |= dict.fromkeys(inputs - needed, number)
+                    needed |= inputs
+            made = sorted(needed - {0})
+            plans[wanted] = [(n, tuple(i for i, at in last.items() if at == n)) for n in made]
+        return plans[wanted]  # type: ignore[no-any-return]
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -124,69 +122,55 @@ class Graph:
 class Count:
     """The operator set that only counts: activations are shapes (channels, height, width) or (features,).
 
-    After a forward pass `layers` lists (layer, kind, output shape, parameters), and `macs` are the multiply-accumulates
-    of one sample.
+    After a forward pass `macs` are the multiply-accumulates of one sample, and `normed` has what each layer of batch
+    normalisation was given.
     """
 
     def __init__(self, shapes: Shapes) -> None:
-        self.shapes = shapes
-        self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
-        self.macs = 0
-
-    def _layer(self, name: str, kind: str, out: Any, macs: int = 0) -> Any:
-        """Notes a layer with its output, which it gives back."""
-        parameters = sum(math.prod(self.shapes.get(f"{name}.{tensor}", (0,))) for tensor in ("weight", "bias"))
-        self.layers.append((name, kind, out, parameters))
-        self.macs += macs
-        return out
+        self.shapes, self.macs = shapes, 0
+        self.normed: Shapes = {}
+        self.outputs: tuple[int, ...] = ()
+        """The shape of the logits, if somebody puts it there."""
 
     def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
         outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
         if len(x) != 3 or x[0] != inputs:
             raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
-        side = _sides(layer, x, kernel, stride, padding)
-        return self._layer(layer, "Conv2d", (outputs, *side), math.prod(side) * outputs * inputs * kernel**2)
+        sides = _sides(layer, x, kernel, stride, padding)
+        self.macs += math.prod(sides) * outputs * inputs * kernel**2
+        return (outputs, *sides)
 
     def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         outputs, inputs = self.shapes[f"{layer}.weight"]
         if x[-1] != inputs or len(x) == 3:
             raise ValueError(f"{layer} takes {inputs} features but gets {x}")
-        out = (*x[:-1], outputs)
-        return self._layer(layer, "Linear", out, math.prod(out) * inputs)
+        self.macs += math.prod(x) * outputs
+        return (*x[:-1], outputs)
 
     def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         if len(x) != 3 or (x[0],) != self.shapes[f"{layer}.weight"]:
             raise ValueError(f"{layer} takes images of {self.shapes[f'{layer}.weight'][0]} channels but gets {x}")
-        return self._layer(layer, "BatchNorm2d", x)
-
-    def layer_norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        return self._layer(layer, "LayerNorm", x)
+        self.normed[layer] = x
+        return x
 
     def embed(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         (tokens,), (_, width) = x, self.shapes[f"{layer}.weight"]
-        return self._layer(layer, "EmbeddingBag", (width,), tokens * width)
+        self.macs += tokens * width
+        return (width,)
 
     def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
-        return self._layer("pool", "MaxPool2d", (x[0], *_sides("pooling", x, size, stride, padding)))
+        return (x[0], *_sides("pooling", x, size, stride, padding))
 
-    def relu(self, x: Any) -> Any:
-        return self._layer("relu", "ReLU", x)
+    def same(self, x: Any, *rest: Any, **options: Any) -> Any:
+        return x
 
-    relu_apart = relu
-
-    def dropout(self, x: Any, p: float) -> Any:
-        return self._layer("dropout", "Dropout", x)
-
-    channel_dropout = dropout
+    layer_norm = relu = relu_apart = dropout = channel_dropout = scale = same
 
     def flatten(self, x: Any) -> Any:
         return (math.prod(x),)
 
     def global_pool(self, x: Any) -> Any:
         return (x[0],)
-
-    def scale(self, x: Any, factor: float) -> Any:
-        return x
 
     def add(self, x: Any, y: Any) -> Any:
         if x != y:

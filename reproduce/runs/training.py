@@ -40,7 +40,7 @@ def _check_network(problem: Any) -> None:
     model, classes = problem.model, problem.source.classes
     if model.graph.untraced:
         say_once(f"{model} runs eagerly, as torch runs it: {model.graph.untraced}")
-    outputs = model.cost(problem.sample.shape).layers[-1][2][0]
+    outputs = model.cost(problem.sample.shape).outputs[0]
     if outputs > classes:
         say_once(
             f"warning: {model} has {outputs} outputs for the {classes} classes of {problem.data}: no sample is of the "

@@ -91,8 +91,6 @@ FOLDERS: list[Row] = [
     ("damaged", lambda: after(tree(), put("photos/train/cat/03.png", b"\x89PNG")), "cat/03.png cannot be .*is damaged"),
     ("two sizes", lambda: after(tree(), noise("photos/train/dog/09.png", (6, 5, 3))), "have 5 x 6 and 5 x 4 pixels"),
     ("16 bits, grey", lambda: after(tree(), put("photos/train/cat/0.png", deep_png(1))), "more than 8 bits a colour"),
-    ("moving", lambda: after(tree(), noise("photos/train/cat/0.gif", save_all=True, append_images=[Pillow.new("RGB",
-     (5, 4), "red")])), "several pictures in one"),
 ]  # fmt: skip
 
 LIBRARY: list[Row] = [

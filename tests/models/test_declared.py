@@ -44,8 +44,6 @@ COUNTS: list[tuple[Model, int]] = [
 @pytest.mark.parametrize(("model", "count"), COUNTS)
 def test_networks_have_as_many_parameters_as_the_specification_says(model: Model, count: int) -> None:
     assert model.parameters == count
-    sample = {"FastText": (64,), "Softmax": (784,)}.get(type(model).__name__, (3, 32, 32))
-    assert sum(layer[3] for layer in model.cost(sample).layers) == count, "every tensor is used"
 
 
 SMALL: dict[str, Model] = {

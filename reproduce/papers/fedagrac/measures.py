@@ -200,7 +200,7 @@ KINDS = {
 def layers(model: Model, sample: tuple[int, ...], pooling: str) -> pd.DataFrame:
     """A line per layer. An activation belongs to the last layer with parameters; pooling first computes the same."""
     steps = model.graph.steps
-    shapes = model.graph.run(Count(dict(model.shapes)), {}, {0: sample}, range(1, len(steps) + 1))
+    shapes = model.graph.run(Count(dict(model.shapes)), {}, sample, range(1, len(steps) + 1))
     lines: list[list[Any]] = [["Input", sample, "", "", 0]]
     for step, out in zip(steps, shapes, strict=True):
         if step.op == "relu":
