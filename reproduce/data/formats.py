@@ -66,8 +66,8 @@ def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     arrays: Arrays = {}
     for part, path in zip(("train", "test"), paths, strict=True):
         rows = pd.read_csv(path, header=None, dtype=str, keep_default_na=False, encoding="utf-8")
-        arrays[f"{part}_y"] = rows.pop(0).to_numpy(np.int64) - 1
-        arrays[f"{part}_text"] = packed(map(" ".join, rows.itertuples(index=False)))
+        arrays[f"{part}_y"] = rows.iloc[:, 0].to_numpy(np.int64) - 1
+        arrays[f"{part}_text"] = packed(map(" ".join, rows.iloc[:, 1:].itertuples(index=False)))
     return arrays, ""
 
 
