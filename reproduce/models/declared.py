@@ -12,6 +12,13 @@ from reproduce.models.model import Initial, Model, graph_of
 from reproduce.modules.graph import Graph
 
 
+def kaiming(model: Model, name: str) -> Initial:
+    """The law of fan-in Kaiming-normal weights and zero biases."""
+    if name.endswith("bias"):
+        return Initial("constant", 0.0)
+    return Initial("normal", math.sqrt(2 / math.prod(model.shapes[name][1:])))
+
+
 @dataclass(frozen=True)
 class Softmax(Model):
     """Multinomial logistic regression: one linear layer (`linear` of dynamic_init, `lr` of fedagrac).
@@ -45,9 +52,7 @@ class KaimingMLP(MLP):
     the last layer, too (a choice of DeFedAvg)."""
 
     def initial(self, name: str) -> Initial:
-        if name.endswith("bias"):
-            return Initial("constant", 0.0)
-        return Initial("normal", math.sqrt(2 / self.shapes[name][1]))
+        return kaiming(self, name)
 
 
 @dataclass(frozen=True)
@@ -99,11 +104,8 @@ class ConvNet(Model):
         return f"fc{len(self.hidden) + 1}"
 
     def initial(self, name: str) -> Initial:
-        if self.initialisation == "default" or name.startswith(self.last):
-            return super().initial(name)
-        if name.endswith("bias"):
-            return Initial("constant", 0.0)
-        return Initial("normal", math.sqrt(2 / math.prod(self.shapes[name][1:])))
+        default = self.initialisation == "default" or name.startswith(self.last)
+        return super().initial(name) if default else kaiming(self, name)
 
 
 @dataclass(frozen=True)
@@ -198,9 +200,7 @@ class ResNet(Model):
 
     @property
     def graph(self) -> Graph:
-        if self.width == 1:
-            return graph_of(self)
-        return _narrowed(self)
+        return graph_of(self) if self.width == 1 else _narrowed(self)
 
     def narrowed(self, width: float, scale: bool = True) -> ResNet:
         narrow = replace(self, width=width)
@@ -294,12 +294,11 @@ class VGG19(Model):
     make = "reproduce.models.library:vgg19"
 
     def initial(self, name: str) -> Initial:
-        if len(self.shapes[f"{name.rpartition('.')[0]}.weight"]) != 4:
+        outputs, _, *window = self.shapes[f"{name.rpartition('.')[0]}.weight"]
+        if not window:
             return super().initial(name)
-        if name.endswith("bias"):
-            return Initial("constant", 0.0)
-        outputs, _, height, width = self.shapes[name]
-        return Initial("normal", math.sqrt(2 / (height * width * outputs)))
+        law = Initial("normal", math.sqrt(2 / (math.prod(window) * outputs)))
+        return Initial("constant", 0.0) if name.endswith("bias") else law
 
 
 def floor(width: float, units: int) -> int:

@@ -36,29 +36,28 @@ def find(name: str, data: Path, file: str = "") -> Path | None:
     """The weights, or another `file` of a model of the hub: in the data folder `data` (in `imagenet`, or in a folder of
     the name), or in the cache of torchvision or of the hub; None if it is nowhere.
     """
-    ours, cache = _places(name, data)
-    stems = [HUB[name].replace("/", "--"), name] if name in HUB else []
-    versions = sorted(p for stem in stems for p in cache.glob(f"models--{stem}/snapshots/*"))
     file = file or FILES.get(name, HUB_FILE)
-    return next((folder / file for folder in (ours, *versions, cache) if (folder / file).is_file()), None)
+    return next((folder / file for folder in _places(name, data) if (folder / file).is_file()), None)
 
 
 def missing(name: str, data: Path, file: str = "", otherwise: str = "declare the model with init='random'") -> str:
     """A line that says what is not there and what to do."""
-    ours, cache = _places(name, data)
+    ours, *_, cache = _places(name, data)
     file = file or FILES.get(name, HUB_FILE)
     fetch = f"the files of {HUB_PAGE}/{HUB[name]}" if name in HUB else f"{PAGE}/{file}"
     return f"no {file} of {name}: it is neither in {ours} nor in {cache}; fetch {fetch} into the former, or {otherwise}"
 
 
-def _places(name: str, data: Path) -> tuple[Path, Path]:
-    """The folder of the data folder, and the cache of the library that downloads such weights (torch.hub, the hub)."""
+def _places(name: str, data: Path) -> list[Path]:
+    """Our folder, and those of the library that downloads such weights (torch.hub, the hub), its cache at the end."""
     base = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    if name in HUB:
-        home = os.environ.get("HF_HOME", f"{base}/huggingface")
-        return data / name, Path(os.environ.get("HF_HUB_CACHE", f"{home}/hub")).expanduser()
-    home = os.environ.get("TORCH_HOME", f"{base}/torch")
-    return data / "imagenet", Path(home).expanduser() / "hub" / "checkpoints"
+    if name not in HUB:
+        home = os.environ.get("TORCH_HOME", f"{base}/torch")
+        return [data / "imagenet", Path(home).expanduser() / "hub" / "checkpoints"]
+    home = os.environ.get("HF_HOME", f"{base}/huggingface")
+    cache = Path(os.environ.get("HF_HUB_CACHE", f"{home}/hub")).expanduser()
+    versions = [p for stem in (HUB[name].replace("/", "--"), name) for p in cache.glob(f"models--{stem}/snapshots/*")]
+    return [data / name, *sorted(versions), cache]
 
 
 def stored(model: Model, settings: Settings) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -123,17 +123,23 @@ class Writer:
         used = {f"{s.layer}." for s in self.steps if s.layer}
         if lost := [n for n in shapes if not n.startswith(tuple(used))]:
             raise Unknown(f"{lost[0]} is not the parameter of a layer")
-        steps = tuple(self._relu(i, step) for i, step in enumerate(self.steps))
+        for i, step in enumerate(self.steps):
+            source = step.inputs[0]
+            before, alone = self.steps[source - 1], source > 0 and self._readers(source) == 1
+            if step.op == "pool" and before.op == "relu" and alone:  # to the bit the same before ReLU, with less work
+                self.steps[source - 1] = replace(step, inputs=before.inputs)
+                self.steps[i] = replace(before, inputs=(source,))
+        steps = tuple(self._relu(step) for step in self.steps)
         return Graph(shapes, buffers, steps, self.outputs, _features(steps, self.outputs[-1]))
 
-    def _relu(self, i: int, step: Step) -> Step:
+    def _readers(self, value: int) -> int:
+        return sum(s.inputs.count(value) for s in self.steps) + self.outputs.count(value)
+
+    def _relu(self, step: Step) -> Step:
         """In place where nobody else reads what it overwrites."""
-        if step.op != "relu":
-            return step
         source = step.inputs[0]
-        readers = sum(s.inputs.count(source) for s in self.steps) + self.outputs.count(source)
-        safe = source > 0 and readers == 1 and self.steps[source - 1].op in SAFE
-        return step if safe else replace(step, op="relu_apart")
+        safe = source > 0 and self._readers(source) == 1 and self.steps[source - 1].op in SAFE
+        return step if step.op != "relu" or safe else replace(step, op="relu_apart")
 
     def _node(self, node: fx.Node) -> None:
         if node.op == "placeholder":
@@ -192,24 +198,8 @@ class Writer:
         """A step for `node` of its tensors."""
         self.given(node)
         inputs = tuple(self.values[a] for a in node.args if isinstance(a, fx.Node) and a in self.values)
-        if op == "pool" and self._swapped(node, options):
-            return
         self.steps.append(Step(op, inputs, layer, tuple(options.items())))
         self.values[node] = len(self.steps)
-
-    def _swapped(self, node: fx.Node, options: dict[str, Any]) -> bool:
-        """Pooling before ReLU computes the same, to the bit, with less work."""
-        number = self.given(node)
-        if not number or self.steps[number - 1].op != "relu" or any(number in step.inputs for step in self.steps):
-            return False
-        later = {user for n, value in self.values.items() if value == number for user in n.users} - self.values.keys()
-        if later != {node}:
-            return False
-        before = self.steps[number - 1]
-        self.steps[number - 1] = Step("pool", before.inputs, "", tuple(options.items()))
-        self.steps.append(Step("relu", (number,)))
-        self.values[node] = len(self.steps)
-        return True
 
 
 def _features(steps: tuple[Step, ...], output: int) -> int:
