@@ -25,6 +25,7 @@ from reproduce.streams import rng
 Matrix = tuple[tuple[float, ...], ...]
 Augment = Literal["none", "crop_flip"]
 Tokenizer = Literal["hashed", "pieces"] | BytePairs
+Score = Literal["macro_f1", "balanced_accuracy", "auc"]
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class Classification:
     evaluation_batch: samples per evaluation batch (matters only for models with batch statistics).
     tokenizer: of texts, "hashed" (a number for each word), "pieces" (BERT's word pieces, `data.tokens`) or
         `BytePairs`.
+    scores: of evaluations, beside loss and accuracy.
     """
 
     data: Any
@@ -115,6 +117,7 @@ class Classification:
     pad: Whole = 0
     evaluation_batch: Count = 500
     tokenizer: Tokenizer = "hashed"
+    scores: tuple[Score, ...] = ()
 
     def __post_init__(self) -> None:
         check_values(self)

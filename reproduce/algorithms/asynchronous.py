@@ -21,7 +21,8 @@ class Arrivals:
     """The C updates of one aggregation; a client may occur twice.
 
     clients, jobs, steps, staleness [C]; weight [C]: shares given by the schedule; start [P] or [C, P]: the models that
-    the clients started from; limit: K, the local steps of a complete job.
+    the clients started from; limit: K, the local steps of a complete job; lr [C]: the clock's learning rates, None
+    leaves them to the algorithm.
     """
 
     clients: Ints
@@ -31,6 +32,7 @@ class Arrivals:
     weight: Floats
     start: Tensor
     limit: int
+    lr: Floats | None = None
 
     def weights(self, request: Train) -> Floats:
         """The shares [C] of the clients of a request, of a client that occurs several times in the mean."""
@@ -69,7 +71,7 @@ class Asynchronous(FedAvg):
             clients=arrivals.clients,
             steps=arrivals.steps,
             start=arrivals.start,
-            lr=self.lr,
+            lr=self.lr if arrivals.lr is None else arrivals.lr,
             round=arrivals.jobs,
             rule=self.rule(),
             weights=env.tensor(self.shares(state, arrivals)[None, :]),

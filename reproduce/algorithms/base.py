@@ -230,6 +230,16 @@ class FedAvg:
             for metric, values in answer.metrics.items():
                 yield metric, key, float(values[0])
 
+    def message_bytes(self, env: Env, request: Train) -> tuple[Ints, Ints]:
+        """Bytes [C] of the model that each client of a request is sent, and of the update that it sends."""
+        vector = request.start if request.start.dim() == 1 else request.start[0]
+        size = np.full(len(request.clients), vector.nbytes)
+        return size, size
+
+    def probe_bytes(self, env: Env, round: int) -> int:
+        """Bytes that a client sends of a gradient that is asked for before the round; 0 if it keeps it to itself."""
+        return (env.parameters - len(env.statistics)) * env.zeros(1).element_size()
+
     def norms(self, steps: Ints, lr: float) -> Floats:
         """Accumulation norms A_m = ||a_m||_1 of the local solver (`Rule.norms`); K_m for plain SGD."""
         return self.rule().norms(steps, lr)
@@ -246,16 +256,17 @@ def record(state: State, round: int, metric: str, value: float, key: str = "", t
     state["history"].append((round, time, str(metric), str(key), float(value)))
 
 
-def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray) -> RoundContext:
-    """The system's state in a round, as the server may see it before sampling."""
+def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray, lr: float | None = None) -> RoundContext:
+    """The system's state in a round, as the server may see it before sampling; lr: the clock's learning rate."""
     work, link = env.system.work, env.system.link
     steps = env.split.steps(work.amounts(env.seed, round, env.clients), work.unit)
     return RoundContext(
         round=round,
         members=np.arange(env.clients),
         steps=steps,
-        norm=algorithm.norms(steps, algorithm.lr),
+        norm=algorithm.norms(steps, algorithm.lr if lr is None else lr),
         success=1 - link.failure(env.seed, round, env.clients),
         arrived=link.arrived(env.seed, round, env.clients),
         offset=steps_done,
+        lr=lr,
     )

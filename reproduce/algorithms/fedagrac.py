@@ -114,6 +114,10 @@ class FedaGrac(FedAvg):
             return (yield Gradient(now.members, state["x"], now.round))
         return None
 
+    def probe_bytes(self, env: Env, round: int) -> int:
+        # Without a mean of all gradients at the start each is a part of the client's local work.
+        return super().probe_bytes(env, round) if round == 0 and self.start == "full_gradient" else 0
+
     def choose(self, env: Env, now: RoundContext, probe: Any) -> Participants:
         return measured(super().choose(env, now, probe), now, probe)
 

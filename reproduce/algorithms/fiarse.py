@@ -15,6 +15,7 @@ import numpy as np
 
 from reproduce.algorithms.base import Env, Names, Participants, RoundContext, State, Tensor
 from reproduce.algorithms.submodels import Submodels, partial_average
+from reproduce.declare.values import Ints
 from reproduce.engine.requests import Evaluate, Train, Trained
 from reproduce.engine.rule import Rule
 
@@ -57,6 +58,13 @@ class FIARSE(Submodels):
     def local(self, env: Env, state: State, now: RoundContext, cohort: Participants) -> Train:
         thetas = thresholds(env, state["x"], self.capacity(env)[cohort.ids].tolist(), self.scope)
         return replace(super().local(env, state, now, cohort), thresholds=thetas)
+
+    def message_bytes(self, env: Env, request: Train) -> tuple[Ints, Ints]:
+        assert request.thresholds is not None
+        numbers = np.array([int(held(env, request.start, theta).sum()) for theta in request.thresholds])
+        places = sum(where.stop - where.start for where in maskable(env).values())  # a bit each says which it holds
+        values = numbers * env.zeros(1).element_size()
+        return values + np.where(numbers < env.parameters, -(-places // 8), 0), values
 
     def reduction(self, env: Env, now: RoundContext, cohort: Participants) -> Tensor | None:
         return None

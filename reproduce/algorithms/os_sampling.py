@@ -46,6 +46,9 @@ class OptimalSampling(FedAvg):
         norms[now.members] = lengths(gradients)
         return norms
 
+    def probe_bytes(self, env: Env, round: int) -> int:
+        return env.zeros(1).element_size()  # the norm
+
     def choose(self, env: Env, now: RoundContext, probe: Any) -> Participants:
         w = objective(env, now)
         p = w * np.maximum(probe, FLOOR)  # w_m ||grad F_m(X)|| [N], eq. 20
@@ -74,6 +77,7 @@ class OptimalSamplingOriginal(FedAvg):
     def aggregate(self, env: Env, state: State, now: RoundContext, cohort: Participants, trained: Trained) -> None:
         p = inclusion(cohort.weight * np.maximum(lengths(trained.updates), FLOOR), self.expected)
         included = rng("inclusion", env.seed, now.round).random(len(p)) < p
+        trained.sent = included
         counted = included & now.arrived[cohort.ids]
         weight = np.where(counted, cohort.weight / np.where(counted, p, 1.0), 0.0)  # w_m / p_m of who counts [C]
         state["x"] = state["x"] + self.server_lr * received(env.tensor(weight), trained.updates)

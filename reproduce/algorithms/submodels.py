@@ -85,7 +85,7 @@ class Submodels(FedAvg):
 
     def metrics(self, env: Env, state: State, answers: Mapping[str, Evaluated]) -> Iterator[tuple[str, str, float]]:
         for key, answer in answers.items():
-            yield "accuracy", key, float(answer.metrics["accuracy"][0])
+            yield from ((m, key, float(v[0])) for m, v in answer.metrics.items() if m != "loss")
         tests = env.split.test_indices
         if tests is None:
             return

@@ -17,7 +17,7 @@ import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
 from reproduce.algorithms.base import Env, Play, State, Tensor, record
-from reproduce.clocks.step import Target, diverged, measure, step
+from reproduce.clocks.step import Clock, Target, diverged, measure, step
 from reproduce.declare.values import Count, Floats, Ints, NonNegative, Positive, Whole
 from reproduce.engine.requests import Evaluate
 from reproduce.systems import Steps, System
@@ -28,7 +28,7 @@ EPSILON = 1e-9
 
 
 @dataclass(frozen=True)
-class Events:
+class Events(Clock):
     """The first `aggregations` server steps under `policy`, or those up to `horizon` virtual seconds, or the fewer.
 
     grid: evaluate at the virtual times 0, grid, 2 grid, ..., unless the model is still that of the time before;
@@ -105,7 +105,7 @@ class Events:
         schedule = self.schedule(env.system, env.clients)
         script = Script.of(schedule, env.seed, self.aggregations, self.horizon)
         if "starts" not in state:
-            state.update(starts={0: state["x"]}, pending=True, evaluated=0, reached=False)
+            self.begin(state, starts={0: state["x"]}, pending=True, evaluated=0, reached=False)
         while True:
             version = state["round"]
             if state["pending"]:
@@ -116,8 +116,13 @@ class Events:
                 return
             if script.first[version] < script.first[version + 1]:
                 arrivals = script.arrivals(version, state["starts"], schedule.steps)
+                if self.lr_decay:
+                    arrivals.lr = self.decayed(algorithm.lr, version - arrivals.staleness, len(script.time))
                 play = algorithm.aggregation(env, state, arrivals)
                 yield from step(env, algorithm, state, play, arrivals.weights, arrivals.kept)
+            if self.traffic and self.policy.broadcasts:  # to those, too, whose updates the step did not take
+                others = env.clients - int(script.first[version + 1] - script.first[version])
+                state["sent"] = state["sent"] + np.array([others * state["x"].nbytes, 0])
             version += 1
             state["round"] = version
             kept = {v: x for v, x in state["starts"].items() if script.last_use[v] >= version}

@@ -9,19 +9,20 @@ import numpy as np
 
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import Env, FedAvg, Play, State, observe, record
-from reproduce.clocks.step import Target, diverged, measure, step
+from reproduce.clocks.step import Clock, Target, diverged, measure, step
 from reproduce.declare.values import Count, Whole
 from reproduce.systems import System
 
 
 @dataclass(frozen=True)
-class Rounds:
+class Rounds(Clock):
     """`rounds` synchronous rounds with all clients as members.
 
     every: evaluate after every so many rounds, at the start (round 0) and at the end; `dense_last`: in the last so
     many rounds evaluate after each. trace: record the model's coordinates every so many rounds (toys only).
     work: record the samples processed so far by all clients that trained. view: which data the evaluation uses.
-    by_class: also record the accuracy on each label; by_client: that of the worst client, and its spread (`measure`).
+    by_class: also record the accuracy on each label; by_client: on the data of each client (`measure`), at the end
+    also after a local epoch.
     until: ("accuracy", 80.0) ends the run with the first evaluation whose metric is at or above the number.
     """
 
@@ -72,11 +73,12 @@ class Rounds:
     def play(self, env: Env, algorithm: FedAvg, state: State) -> Play:
         """The requests of the run from `state["round"]` on."""
         if "steps_done" not in state:
-            state.update(steps_done=np.zeros(env.clients, dtype=np.int64), pending=True)
+            self.begin(state, steps_done=np.zeros(env.clients, dtype=np.int64), pending=True)
         while True:
             if state["pending"]:
                 state["ending"] = state["round"] == self.rounds
                 finer = {"by_class": self.by_class, "by_client": self.by_client}
+                finer["tuned"] = self.by_client and state["ending"] and not algorithm.trains_parts
                 yield from measure(env, algorithm, state, state["round"], self.view, **finer)
                 if self.work:
                     record(state, state["round"], "work", state["work"])
@@ -84,7 +86,9 @@ class Rounds:
             reached = self.until is not None and Target(*self.until).reached(state)
             if state["round"] == self.rounds or state["status"] != "ok" or reached:
                 return
-            now = observe(env, algorithm, state["round"], state["steps_done"].copy())  # steps, links, arrivals, all [N]
+            lr = float(self.decayed(algorithm.lr, state["round"], self.rounds)) if self.lr_decay else None
+            # steps, links, arrivals, all [N]
+            now = observe(env, algorithm, state["round"], state["steps_done"].copy(), lr)
             done = yield from step(env, algorithm, state, algorithm.round(env, state, now), now.weights(env))
             state["steps_done"] = state["steps_done"] + done  # [N]
             state["round"] += 1

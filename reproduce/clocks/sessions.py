@@ -15,22 +15,22 @@ import numpy as np
 from reproduce.algorithms.base import Env, FedAvg, Play, RoundContext, State, Tensor, observe, record
 from reproduce.algorithms.session_starts import Previous, Start
 from reproduce.clocks.rounds import synchronous
-from reproduce.clocks.step import diverged, measure, step
+from reproduce.clocks.step import Clock, diverged, measure, step
 from reproduce.declare.values import Count, NonNegative, Probability
 from reproduce.errors import UserError
 from reproduce.systems.clients import Membership
 
 
 @dataclass(frozen=True)
-class Sessions:
+class Sessions(Clock):
     """`sessions` sessions of `rounds` rounds (S, T); `start` makes the initial model of each (dynamic_init, Sec. 4).
 
     views: evaluation view of each group of `membership`, used after every round of its sessions; without any, it is the
         test samples of the labels that the session's clients hold.
     pilots: sessions P at the beginning that train the pilot model; schemes without one skip them, and every scheme
     starts session P from the random model.
-    floor, power: in round t of a session the learning rate is floor lr + (1 - floor) lr (1 - t / T)^power; a
-    fingerprint is taken with lr / 2.
+    floor, power: in round t of a session the learning rate is floor lr + (1 - floor) lr (1 - t / T)^power, unless
+    `lr_decay` says otherwise; a fingerprint is taken with lr / 2.
 
     Every session, and every fingerprint, begins with fresh memories of the algorithm (`setup`). The clock's entries in
     the state: `opened` the latest session whose initial model has been made, `stored` the stored models of the latest
@@ -90,6 +90,8 @@ class Sessions:
 
     def rate(self, lr: float, t: int) -> float:
         """The learning rate in round t of a session."""
+        if self.lr_decay:
+            return float(self.decayed(lr, t, self.rounds))
         return lr * (self.floor + (1 - self.floor) * (1 - t / self.rounds) ** self.power)
 
     def play(self, env: Env, algorithm: FedAvg, state: State) -> Play:
@@ -97,7 +99,8 @@ class Sessions:
         if "opened" not in state:
             self._check_data(env)
             first = 0 if self.start.pilot == "trained" else self.pilots * self.rounds
-            state.update(
+            self.begin(
+                state,
                 round=first,
                 opened=-1,
                 pending=True,
@@ -150,8 +153,8 @@ class Sessions:
         self, env: Env, algorithm: FedAvg, session: int, round: int, lr: float, steps_done: np.ndarray
     ) -> RoundContext:
         """The system in a round: the session's clients and the session's learning rate."""
-        now = observe(env, algorithm, round, steps_done)
-        return replace(now, members=self.membership.members(session), lr=lr, norm=algorithm.norms(now.steps, lr))
+        now = observe(env, algorithm, round, steps_done, lr)
+        return replace(now, members=self.membership.members(session))
 
     def _open(self, env: Env, algorithm: FedAvg, state: State, session: int) -> Play:
         """Make the initial model of a session. All requests come first; then the state changes at once."""
@@ -163,6 +166,7 @@ class Sessions:
             state["fingerprints"].append(env.only_trained(scratch["x"] - scratch["pilot"]))
             mixture["distance"] = self.start.distances(state["fingerprints"], env.trained)
             algorithm.fingerprinted(state, scratch)
+            state.update({"sent": scratch["sent"]} if self.traffic else {})
         if session == self.pilots:
             # Batches are counted from here on: schemes with and without pilot sessions then ask for the same ones.
             state["steps_done"] = np.zeros(env.clients, dtype=np.int64)

@@ -6,13 +6,41 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from reproduce.algorithms.base import Env, FedAvg, State, Tensor, record
+from reproduce.clocks.traffic import sent
 from reproduce.declare.values import Count, Floats, Ints
 from reproduce.engine.requests import Evaluate, Train, Trained, listed
+from reproduce.engine.rule import Rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """The options of every clock.
+
+    lr_decay: of the learning rate over the rounds (over those of a session, over the aggregations); "": as the clock
+    has it. traffic: record the bytes sent so far to all clients and by them, `bytes_down` and `bytes_up`; the state
+    has them as `sent`.
+    """
+
+    lr_decay: Literal["", "constant", "cosine", "step", "sqrt"] = ""
+    traffic: bool = False
+
+    def begin(self, state: State, **entries: Any) -> None:
+        """Create the clock's entries of the state."""
+        state.update(entries, **({"sent": np.zeros(2, dtype=np.int64)} if self.traffic else {}))
+
+    def decayed(self, lr: float, t: Any, total: int) -> Any:
+        """The learning rate after t of `total` rounds; t: a number, or several [C]."""
+        share = t / total
+        if self.lr_decay == "cosine":
+            return lr * (1 + np.cos(np.pi * share)) / 2
+        if self.lr_decay == "step":  # a tenth from half of the rounds on, a hundredth from three quarters on
+            return lr * 0.1 ** np.searchsorted([0.5, 0.75], share, side="right")
+        return lr / np.sqrt(t + 1) if self.lr_decay == "sqrt" else lr + 0 * share
 
 
 @dataclass(frozen=True)
@@ -46,17 +74,23 @@ def measure(
     time: float = math.nan,
     by_class: bool = False,
     by_client: bool = False,
+    tuned: bool = False,
 ) -> Generator[Any, Any, None]:
     """Evaluate the algorithm's models and record its metrics (`FedAvg.models`, `FedAvg.metrics`).
 
     by_class: also the first model's accuracy on the samples of each label, as `class_accuracy` with the label as key.
-    by_client: also the accuracy on the data of the worst client, and its standard deviation over clients, as
-    `worst_client` and `client_spread`; where models of several sizes are evaluated, by their mean.
+    by_client: also the accuracy on the data of each client (`per_client`, with the client as key), of the worst
+    one, and its standard deviation, `worst_client` and `client_spread`; where models of several sizes are evaluated, by
+    their mean. tuned: also after one local epoch of SGD at each (`per_client_tuned`), of the whole model.
     An evaluation with a number that is not finite is recorded, and after training the run has diverged: what a model
     says of a sample may overflow while its parameters do not.
     """
     models = algorithm.models(env, state)
     answers = yield [m if isinstance(m, Evaluate) else Evaluate(m[None], view) for m in models.values()]
+    ends = (yield from after_an_epoch(env, algorithm, state, round)) if tuned else ()
+    if "sent" in state:
+        for metric, value in zip(("bytes_down", "bytes_up"), state["sent"].tolist(), strict=True):
+            record(state, round, metric, value, time=time)
     for metric, key, value in algorithm.metrics(env, state, dict(zip(models, answers, strict=True))):
         record(state, round, metric, value, key, time)
     if round and not all(np.isfinite(v).all() for answer in answers for v in answer.metrics.values()):
@@ -70,6 +104,22 @@ def measure(
         each = env.split.by_client(right)  # type: ignore[union-attr]
         record(state, round, "worst_client", np.nanmin(each), time=time)
         record(state, round, "client_spread", np.nanstd(each), time=time)
+        for metric, values in (("per_client", each), ("per_client_tuned", ends)):
+            for client, value in enumerate(values):
+                if not math.isnan(value):
+                    record(state, round, metric, value, str(client), time)
+
+
+def after_an_epoch(env: Env, algorithm: FedAvg, state: State, round: int) -> Generator[Any, Any, Floats]:
+    """Accuracy [N] on the data of each client of the server's model after one more epoch at that client alone."""
+    steps, found = env.split.steps(np.ones(env.clients), "epochs"), np.full(env.clients, math.nan)
+    for clients in np.array_split(np.arange(env.clients), -(-env.clients // 10)):
+        plain = Rule(momentum=algorithm.momentum)
+        trained = yield Train(clients, steps[clients], state["x"], algorithm.lr, round, plain)
+        answer = yield Evaluate(state["x"] + trained.updates)
+        for client, right in zip(clients, answer.correct, strict=True):
+            found[client] = env.split.by_client(right)[client]  # type: ignore[union-attr]
+    return found
 
 
 def diverged(env: Env, state: State) -> bool:
@@ -95,7 +145,7 @@ def step(
     the rest is the mean of the clients', weighted by `weights` [C] of each request; all of its own if nothing was
     received.
     """
-    done, answer = np.zeros(env.clients, dtype=np.int64), None
+    done, answer, played = np.zeros(env.clients, dtype=np.int64), None, []
     state["x"] = state["x"].clone()  # a clock may remember the model that it was, and a hook may change this one
     average = Average(env, state["x"]) if len(env.statistics) and algorithm.averages_statistics else None
     while True:
@@ -105,12 +155,15 @@ def step(
             break
         answer = yield request
         for r, a in zip(listed(request), listed(answer), strict=True):
+            played += [(r, a)] if "sent" in state else []
             if isinstance(r, Train):
                 np.add.at(done, r.clients, r.steps)
                 if average is not None:
                     average.add(r, a, weights(r))
     if average is not None:
         state["x"] = average.into(state["x"], keep)
+    if played:
+        state["sent"] = state["sent"] + sent(env, algorithm, state["round"], played)
     return done
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from reproduce.engine.order import ordered
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.strategies import choose
 from reproduce.engine.trainer import demand
+from reproduce.problem import Score
 
 ParallelMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Maps a function over threads, as `map` does over a list."""
@@ -28,7 +30,8 @@ def batch_key(split: ClientSplit, request: Evaluate) -> Hashable:
     model = request.model or split.problem.model
     by_seed = model is not None and model.kind == "module"  # a user's module, of which each seed has its own
     own = by_seed or split.test_indices is not None or request.view.startswith("held:")
-    return id(split.device_data), id(split) if own else 0, request.view, request.model
+    scores = getattr(split.problem, "scores", ())
+    return id(split.device_data), id(split) if own else 0, request.view, request.model, scores
 
 
 def evaluate(split: ClientSplit, requests: list[Evaluate], parallel: ParallelMap = map) -> list[Evaluated]:
@@ -56,7 +59,7 @@ def _distance(split: QuadraticSplit, x: Tensor) -> Metrics:
 
 
 def _classification(split: ClassificationSplit, x: Tensor, request: Evaluate, parallel: ParallelMap) -> Metrics:
-    """Mean loss and accuracy in percent."""
+    """Mean loss, accuracy and the problem's `scores` in percent."""
     device_data, view, model = split.device_data, request.view, (request.model or split.problem.model).of(split.seed)
     where = split.view(view)
     part = "train" if view.startswith("train") else "test"
@@ -64,7 +67,8 @@ def _classification(split: ClassificationSplit, x: Tensor, request: Evaluate, pa
     strategy = choose(demand(device_data, model))
     together, size = strategy.together(len(x), device_data.problem.evaluation_batch)
     losses = torch.zeros(len(x), dtype=torch.float64)
-    correct = np.empty((len(x), len(where)), dtype=bool)
+    correct, wanted = np.empty((len(x), len(where)), dtype=bool), split.problem.scores
+    kept = np.empty((len(x), len(where), device_data.classes if wanted else 0), dtype=np.float32)  # probabilities
     portions = [
         (slice(m, min(m + together, len(x))), slice(at, at + size))
         for at in range(0, len(where), size)
@@ -79,9 +83,28 @@ def _classification(split: ClassificationSplit, x: Tensor, request: Evaluate, pa
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.repeat(len(logits)), reduction="none")
         # The largest of numbers that are none would be the first class; a loss is finite where all logits are.
         right = (logits.argmax(2) == y) & loss.view(len(logits), -1).isfinite()
+        if wanted:
+            kept[portion] = logits.softmax(2)[..., : device_data.classes].float().cpu().numpy()
         return loss.view(len(logits), -1).sum(1, dtype=torch.float64).cpu(), right.cpu().numpy()
 
     for (models, samples), (loss, right) in zip(portions, parallel(evaluated, portions), strict=True):
         losses[models] += loss
         correct[models, samples] = right
-    return {"loss": (losses / len(where)).numpy(), "accuracy": 100 * correct.mean(1)}, correct
+    metrics = {"loss": (losses / len(where)).numpy(), "accuracy": 100 * correct.mean(1)}
+    y = split.labels(view)
+    return metrics | {s: np.array([100 * score(s, y, p) for p in kept]) for s in wanted}, correct
+
+
+def score(name: Score, y: np.ndarray, p: np.ndarray) -> float:
+    """A score of probabilities [n, classes] for labels y [n]: "macro_f1", "balanced_accuracy", or "auc", the mean area
+    under the curve of each class that there is against the rest. NaN where a model has overflown."""
+    from sklearn.metrics import f1_score, recall_score, roc_auc_score
+
+    there = np.unique(y)
+    if not np.isfinite(p).all():
+        return math.nan
+    if name == "auc":
+        return float(np.mean([roc_auc_score(y == label, p[:, label]) for label in there]))
+    if name == "macro_f1":
+        return float(f1_score(y, p.argmax(1), average="macro", zero_division=0))
+    return float(recall_score(y, p.argmax(1), labels=there, average="macro", zero_division=0))

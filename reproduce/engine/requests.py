@@ -93,7 +93,8 @@ class Trained:
 
     rows: the one of both that there is; summed: which. mean and first gradients [C, P] if the rule asks; statistics
     [C, B]: the running statistics of a whole network that has some (`Layout.statistics`), at the end.
-    took: seconds of processor time that it took, its share of what was computed together.
+    took: seconds of processor time that it took, its share of what was computed together. sent: which of the clients
+    send their update [C], where the algorithm lets only some do so.
     """
 
     rows: Tensor
@@ -102,6 +103,7 @@ class Trained:
     took: float = 0.0
     summed: bool = False
     statistics: Tensor | None = None
+    sent: NDArray[np.bool_] | None = None
 
     @property
     def updates(self) -> Tensor:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
-from typing import Literal
+from typing import ClassVar, Literal
 
 from reproduce.declare.values import NonNegative, Whole
 from reproduce.systems.schedule import Aggregation, Clients, Pace, Policy, Receive, Simulation, Update, check_repeats
@@ -59,6 +59,8 @@ class DeFedAvgNIIDPolicy(Sampled):
     "keep" - any number of times. `empty`: for a drawn client whose buffer is empty the server can "wait", or "skip" it;
     then the weights are m / (draws that delivered), and where none did the new model is the old one.
     """
+
+    broadcasts: ClassVar[bool] = True
 
     variant: Literal["continue", "hold"] = "continue"
     receive: Receive = "consume"
@@ -224,6 +226,10 @@ class DeFedAvgIIDPolicy(Policy):
     block_uplink: bool = True
     download_on_path: bool = False
     receive: Receive = "consume"
+
+    @property
+    def broadcasts(self) -> bool:
+        return not self.download_on_path
 
     def check(self, clients: int, steps: int, pace: Pace) -> None:
         if self.receive == "consume" and self.n > clients:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from runs import run
+from softmax import gradient, logits
 
 from reproduce.algorithms.base import (
     DistinctClients,
@@ -28,6 +29,7 @@ from reproduce.engine.requests import Train, Trained
 from reproduce.engine.scheduler import Run
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, Softmax
+from reproduce.partitions.dirichlet import BalancedDirichlet
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.systems import Steps, System
@@ -123,3 +125,26 @@ def test_an_evaluation_that_is_not_finite_is_a_divergence(problem: Any, beyond: 
     assert bool(recorded) == (not beyond), "of a model that is none there is no evaluation"
     assert recorded.get("accuracy", 0.0) == 0.0
     assert not any(math.isfinite(v) for metric, v in recorded.items() if metric != "accuracy")
+
+
+def test_each_client_before_and_after_an_epoch_of_its_own() -> None:
+    """One batch of all samples is one step of gradient descent; a client is judged by its own test samples."""
+    clients, rate = 3, 0.5
+    problem = Classification("digits", Softmax(64, 10), BalancedDirichlet(0.5), clients, Shuffled(500),
+                             train_samples=200, test_partition=True)  # fmt: skip
+    clock = Rounds(2, by_client=True)
+    (done,) = run([Experiment({"n": 1}, problem, System(Steps(1)), FedAvg(rate), clock)], dtype=torch.float64)
+    split: Any = done.env.split
+    rows = {m: {int(k): v for r, _, n, k, v in done.state["history"] if n == m and r == 2}
+            for m in ("per_client", "per_client_tuned")}  # fmt: skip
+    assert not [r for r, _, m, _, _ in done.state["history"] if m == "per_client_tuned" and r < 2]
+    x, y = split.device_data.train_x.numpy().reshape(200, 64), split.device_data.labels
+    test_x, test_y = split.device_data.test_x.numpy().reshape(-1, 64), split.device_data.test_labels
+    model = done.state["x"].numpy()
+    for client in range(clients):
+        mine, judged = split.indices[client], split.test_indices[client]
+        tuned = model - rate * gradient(model, x[mine], y[mine])
+        for metric, w in (("per_client", model), ("per_client_tuned", tuned)):
+            right = logits(w, test_x[judged]).argmax(1) == test_y[judged]
+            assert rows[metric][client] == pytest.approx(100 * right.mean()), metric
+    assert rows["per_client"] != rows["per_client_tuned"]
