@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
-from typing import ClassVar, Literal
+from typing import Literal
 
 from reproduce.declare.values import NonNegative, Whole
 from reproduce.systems.schedule import Aggregation, Clients, Pace, Policy, Receive, Simulation, Update, check_repeats
@@ -60,11 +60,13 @@ class DeFedAvgNIIDPolicy(Sampled):
     then the weights are m / (draws that delivered), and where none did the new model is the old one.
     """
 
-    broadcasts: ClassVar[bool] = True
-
     variant: Literal["continue", "hold"] = "continue"
     receive: Receive = "consume"
     empty: Literal["wait", "skip"] = "wait"
+
+    @property
+    def broadcasts(self) -> bool:
+        return True
 
     def check(self, clients: int, steps: int, pace: Pace) -> None:
         if self.receive == "keep" and self.variant == "continue":

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -220,8 +220,11 @@ class Policy:
     """The times when clients train and the server aggregates: an algorithm of DeFedAvg seen by the clock alone."""
 
     n: int
-    broadcasts: Any = False
-    """Is every model sent to all clients, and not to each that begins a job?"""
+
+    @property
+    def broadcasts(self) -> bool:
+        """Tells whether every model is sent to all clients, and not to each that begins a job."""
+        return False
 
     def check(self, clients: int, steps: int, pace: Pace) -> None:
         """Raises ValueError if the policy cannot run with so many clients and local steps at this pace."""
