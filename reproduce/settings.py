@@ -9,6 +9,7 @@ REPRODUCE_PRECISION `float32` (default), `tf32` (CUDA only) or `bfloat16`: arith
 REPRODUCE_CHECKPOINT  seconds between two checkpoints of a job; default 20; 0: one in every round
 REPRODUCE_TO_TARGET 1: runs that have a target end there, though figures show more; default 0
 REPRODUCE_REUSE     1: results of own code are used again, and it goes on from checkpoints, if no file of it has changed
+REPRODUCE_SAVE      folder that gets the trained models (`play --save`); default: they are not kept
 REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not depend on it)
 REPRODUCE_SEEDS     seeds that replace those of every panel, such as `0,1`
 REPRODUCE_BUDGET    hours that a job of the workflow may take
@@ -63,6 +64,7 @@ class Settings:
     reuse: bool = False
     precision_asked: str | None = None
     """The precision, if somebody named one: results of another are then not read."""
+    save: Path | None = None
 
 
 def settings() -> Settings:
@@ -77,7 +79,8 @@ def settings() -> Settings:
     to_target = _word("REPRODUCE_TO_TARGET", "0", "1") == "1"
     reuse = _word("REPRODUCE_REUSE", "0", "1") == "1"
     asked = variable("REPRODUCE_PRECISION")
-    return Settings(data, store, device, threads, precision, checkpoint, to_target, reuse, asked)
+    save = _folder("REPRODUCE_SAVE", "") if variable("REPRODUCE_SAVE") else None
+    return Settings(data, store, device, threads, precision, checkpoint, to_target, reuse, asked, save)
 
 
 def _word(name: str, *known: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduce.data.dataset import PARTS, Arrays
+from reproduce.data.formats import TORCHVISION, of_torchvision
 from reproduce.data.load import find_layout, load, sha256, verified
 from reproduce.data.sources import Files, Source, find_source
 from reproduce.errors import UserError
@@ -31,8 +31,6 @@ URLS = {  # official files whose checksum is known; kept as they are
     "svhn/train_32x32.mat": f"{_SVHN}/train_32x32.mat",
     "svhn/test_32x32.mat": f"{_SVHN}/test_32x32.mat",
 }
-TORCHVISION = {"mnist": "MNIST", "fashion_mnist": "FashionMNIST", "cifar10": "CIFAR10", "cifar100": "CIFAR100"}
-
 
 ARCHIVES = {
     "cinic10": (
@@ -93,7 +91,7 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
         made = {f.path: temporary / "unpacked" / inside / Path(f.path).name for f in absent}
     elif source.name in TORCHVISION:
         path, whole, side = layout.files[0].path, temporary / "whole.npz", temporary / "whole.sha256"
-        np.savez_compressed(whole, allow_pickle=False, **_torchvision(source, temporary))
+        np.savez_compressed(whole, allow_pickle=False, **of_torchvision(source, temporary, download=True))
         side.write_text(f"{sha256(whole)}  {Path(path).name}\n")
         made = {f"{path}.sha256": side, path: whole}  # alone the side file is harmless, the archive would be refused
     else:
@@ -109,16 +107,3 @@ def _fetch(url: str, target: Path) -> Path:
     with urllib.request.urlopen(url, timeout=60) as answer, target.open("wb") as stream:
         shutil.copyfileobj(answer, stream)
     return target
-
-
-def _torchvision(source: Source, temporary: Path) -> Arrays:
-    """The arrays of torchvision's data set, which compares what it fetches with MD5 sums of its own."""
-    from reproduce.vision import torchvision
-
-    arrays: Arrays = {}
-    for part in PARTS:
-        known = getattr(torchvision.datasets, TORCHVISION[source.name])
-        fetched = known(str(temporary), train=part == "train", download=True)
-        arrays[f"{part}_x"] = np.asarray(fetched.data, np.uint8).reshape(-1, *source.shape)
-        arrays[f"{part}_y"] = np.asarray(fetched.targets, np.int64)
-    return arrays

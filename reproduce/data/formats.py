@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.data.dataset import Arrays, packed
+from reproduce.data.dataset import PARTS, Arrays, packed
 from reproduce.data.sources import Source
 from reproduce.errors import UserError
 
@@ -69,6 +69,27 @@ def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
         arrays[f"{part}_y"] = rows.iloc[:, 0].to_numpy(np.int64) - 1
         arrays[f"{part}_text"] = packed(map(" ".join, rows.iloc[:, 1:].itertuples(index=False)))
     return arrays, ""
+
+
+TORCHVISION = {"mnist": "MNIST", "fashion_mnist": "FashionMNIST", "cifar10": "CIFAR10", "cifar100": "CIFAR100"}
+
+
+def of_torchvision(source: Source, root: Path, download: bool = False) -> Arrays:
+    """The arrays of torchvision's data set, which compares what it fetches, and CIFAR always, with its MD5 sums."""
+    from reproduce.vision import torchvision
+
+    arrays: Arrays = {}
+    for part in PARTS:
+        known = getattr(torchvision.datasets, TORCHVISION[source.name])
+        there = known(str(root), train=part == "train", download=download)
+        arrays[f"{part}_x"] = np.asarray(there.data, np.uint8).reshape(-1, *source.shape)
+        arrays[f"{part}_y"] = np.asarray(there.targets, np.int64)
+    return arrays
+
+
+def read_torchvision(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """The folder that torchvision made: `MNIST/raw`, `cifar-10-batches-py`."""
+    return of_torchvision(source, paths[0].parent.parent if paths[0].name == "raw" else paths[0].parent), ""
 
 
 def read_svhn(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:

@@ -78,27 +78,43 @@ def _archive(name: str, sha256: str = "") -> Files:
     return _layout("read_npz", {f"{name}/{name}.npz": sha256})
 
 
+def _torchvision(folder: str) -> Files:
+    return _layout("read_torchvision", {folder: ""})
+
+
 _ALL = (
     Source(
         "mnist", "image", (28, 28, 1), 10, 60_000, 10_000, ("fedacs", "dynamic_init"),
         "CC BY-SA 3.0", "LeCun, Bottou, Bengio, Haffner, Proc. IEEE 86 (1998)",
-        (_archive("mnist", "3d13de1be2e392f184cd8e14b697784d5d6f6f6abb6f684eed76ea371c125fbd"),),
+        (
+            _archive("mnist", "3d13de1be2e392f184cd8e14b697784d5d6f6f6abb6f684eed76ea371c125fbd"),
+            _torchvision("MNIST/raw"),
+        ),
     ),
     Source(
         "fashion_mnist", "image", (28, 28, 1), 10, 60_000, 10_000, ("dynamic_init", "fedagrac", "defedavg"),
         "MIT", "Xiao, Rasul, Vollgraf, arXiv:1708.07747",
-        (_archive("fashion_mnist", "05b2df4f66a708964af2122a7217c46254eb894bb32b808ff676046ae70a9ebf"),),
+        (
+            _archive("fashion_mnist", "05b2df4f66a708964af2122a7217c46254eb894bb32b808ff676046ae70a9ebf"),
+            _torchvision("FashionMNIST/raw"),
+        ),
     ),
     Source(
         "cifar10", "image", (32, 32, 3), 10, 50_000, 10_000,
         ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"),
         "none stated by the authors", CIFAR_PAPER,
-        (_archive("cifar10", "cc6f0cf8365b1b56824b64fb8d9e0ff72916bc3bf05f4986d64b9f49f5d166d6"),),
+        (
+            _archive("cifar10", "cc6f0cf8365b1b56824b64fb8d9e0ff72916bc3bf05f4986d64b9f49f5d166d6"),
+            _torchvision("cifar-10-batches-py"),
+        ),
     ),
     Source(
         "cifar100", "image", (32, 32, 3), 100, 50_000, 10_000, ("dynamic_init", "fiarse"),
         "none stated by the authors", CIFAR_PAPER,
-        (_archive("cifar100", "a5892d2d2a07dd08c50249906e710ef118d9a21fc87e63e025fb98287fc32c03"),),
+        (
+            _archive("cifar100", "a5892d2d2a07dd08c50249906e710ef118d9a21fc87e63e025fb98287fc32c03"),
+            _torchvision("cifar-100-python"),
+        ),
     ),
     Source(
         "a9a", "table", (123,), 2, 32_561, 16_281, ("fedagrac",),
@@ -133,6 +149,9 @@ _ALL = (
         (_layout("read_svhn", {
             "svhn/train_32x32.mat": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
             "svhn/test_32x32.mat": "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
+        }), _layout("read_svhn", {
+            "train_32x32.mat": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
+            "test_32x32.mat": "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
         }),),
     ),
     Source(

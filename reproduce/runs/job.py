@@ -23,6 +23,7 @@ from reproduce.engine.machine import peak_memory
 from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
+from reproduce.runs import saved
 from reproduce.runs.provenance import commit, environment
 from reproduce.runs.rates import estimate
 from reproduce.settings import Settings, settings
@@ -124,6 +125,8 @@ def train_job(job: Job, place: Path, output: Path, stays: Callable[[Stored], boo
         record, source = declared[run.experiment]
         size, work = len(run.state["history"]), float(run.state["work"])
         stored.append(Stored(record, run.seed, training, source, size, round(seconds, 3), work))
+    if here.save:
+        saved.write(scheduler.runs, here.save)
     store.merge(output, frame(scheduler.runs), stored, stays)
     checkpoint.remove()
 

@@ -95,6 +95,23 @@ def test_svhn_matlab_files(place: Settings, monkeypatch: pytest.MonkeyPatch) -> 
     assert data.train_y.tolist() == [1, 0, 9]
 
 
+def test_the_folder_of_torchvision(place: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MNIST's files of bytes behind a head of big-endian numbers: magic, length, height, width."""
+    raw = place.data / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    x, y = RNG.integers(0, 256, (5, 28, 28), dtype=np.uint8), np.array([3, 1, 4, 1, 5], np.uint8)
+    for part, n in (("train", 5), ("t10k", 3)):
+        head = np.array([2051, n, 28, 28], ">i4").tobytes()
+        (raw / f"{part}-images-idx3-ubyte").write_bytes(head + x[:n].tobytes())
+        (raw / f"{part}-labels-idx1-ubyte").write_bytes(np.array([2049, n], ">i4").tobytes() + y[:n].tobytes())
+    assert SOURCES["mnist"].layouts[-1] == Files("read_torchvision", (File("MNIST/raw"),))
+    declare(monkeypatch, "mnist", (File("MNIST/raw"),), "read_torchvision", 5, 3)
+    data = load("mnist", place)
+    assert np.array_equal(data.train_x[..., 0], x)
+    assert (data.train_y.tolist(), data.test_y.tolist()) == (y.tolist(), y[:3].tolist())
+    assert np.array_equal(data.test_x[..., 0], x[:3])
+
+
 def test_image_folders(place: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(path: str, value: int, side: int, mode: str = "RGB") -> None:
         target = place.data / path
