@@ -49,7 +49,7 @@ def read_libsvm(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """Two LIBSVM text files, labels -1/+1 to 0/1, as dense rows of the official width (the test file has less)."""
     from sklearn.datasets import load_svmlight_files
 
-    files = [io.BytesIO((lzma.open if path.suffix == ".xz" else open)(path, "rb").read()) for path in paths]
+    files = [io.BytesIO((lzma.decompress if p.suffix == ".xz" else bytes)(p.read_bytes())) for p in paths]
     columns = load_svmlight_files(files, n_features=source.shape[0], dtype=np.float32, zero_based=False)
     arrays: Arrays = {}
     for part, x, y in zip(("train", "test"), columns[::2], columns[1::2], strict=True):
