@@ -191,9 +191,9 @@ class Artifact:
 
     paper: str
     name: str
-    title: str
-    panels: Callable[[str], tuple[Panel, ...]]
-    cells: tuple[Measure, ...] | Function
+    title: str = ""
+    panels: Callable[[str], tuple[Panel, ...]] = no_panels
+    cells: tuple[Measure, ...] | Function = ()
     draw: Sheet | Function | None = None
     rows: tuple[str, ...] = ("algorithm",)
     columns: tuple[str, ...] = ("metric",)

@@ -1,7 +1,8 @@
 """Papers as values: what one is called, what it has and proposes, how its series are drawn, what its metrics are.
 
 A paper is a folder with a `paper.yaml`, in `reproduce/papers/` or in the folder that REPRODUCE_PAPERS names; nothing
-else knows it. Its `artifacts.py` declares tables and figures, its `metrics.yaml` says what the numbers in them are.
+else knows it. Its `artifacts.py` declares tables and figures, whose words and layouts `artifacts.yaml` may have. Its
+`metrics.yaml` says what the numbers in them are.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from reproduce.declare.artifact import NUMBERS, Artifact
+from reproduce.declare.artifact import NUMBERS, Artifact, Doubt
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError
 from reproduce.files import mismatch, read_yaml, record
@@ -62,16 +63,40 @@ METRIC = record(
     range={"prefixItems": [{"type": "number"}] * 2, "minItems": 2},
     point={"type": "boolean"}, compared={"type": "boolean"},
 )  # fmt: skip
+TEXTS, BY_NAME = {"type": "array", "items": TEXT}, {"type": "object", "additionalProperties": TEXT}
+DIGITS = {"type": "integer", "minimum": 0}
+LAYOUT = record(
+    ("title",), title=TEXT, stamp=TEXT, notes=TEXTS, names=BY_NAME, series=TEXT,
+    **dict.fromkeys(("rows", "columns", "metrics", "labels", "drop"), TEXTS),
+    decimals={"anyOf": [DIGITS, {"type": "object", "additionalProperties": DIGITS}]},
+    doubts={
+        "type": "array",
+        "items": record(("cells", "why"), why=TEXT, cells={"type": "object", "additionalProperties": TEXTS}),
+    },
+)  # fmt: skip
+"""The fields of an `Artifact` that are words and layout."""
 
 
 @cache
 def metrics(folder: Path) -> Mapping[str, Metric]:
     """The metrics of the paper in a folder; none without a `metrics.yaml`."""
-    file = folder / "metrics.yaml"
-    raw = read_yaml(file) if file.is_file() else {}
-    if said := mismatch(raw, {"type": "object", "additionalProperties": METRIC}):
-        raise UserError(f"{file}: {said}")
+    raw = _entries(folder / "metrics.yaml", METRIC)
     return {name: Metric(**m | {"range": tuple(m.get("range", RANGES.get(m["unit"], ANY)))}) for name, m in raw.items()}
+
+
+def _entries(file: Path, schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The entries of a YAML file by their names, each of which has the schema; none without a file."""
+    raw: dict[str, dict[str, Any]] = read_yaml(file) if file.is_file() else {}
+    if said := mismatch(raw, {"type": "object", "additionalProperties": schema}):
+        raise UserError(f"{file}: {said}")
+    return raw
+
+
+def _layout(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of `artifacts.yaml` as fields of an `Artifact`."""
+    doubts = [Doubt({k: tuple(v) for k, v in d["cells"].items()}, d["why"]) for d in entry.get("doubts", ())]
+    fields = {**entry, "doubts": doubts}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
 def metric(name: str, paper: str = "") -> Metric:
@@ -145,12 +170,15 @@ class Paper:
 
     @cached_property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """Figures before tables, 2 before 10. TypeError for a name that occurs twice."""
+        """Figures before tables, 2 before 10. TypeError for a name that occurs twice, UserError for words on none."""
+        told = _entries(self.folder / "artifacts.yaml", LAYOUT)
         found = sorted(self.module("artifacts").ARTIFACTS, key=lambda artifact: natural(artifact.name))
+        if odd := told.keys() - {artifact.name for artifact in found}:
+            raise UserError(f"{self.place}/artifacts.yaml: artifacts.py has no '{min(odd)}'")
         for one, other in pairwise(found):
             if one.name == other.name:
                 raise TypeError(f"{self.place}/artifacts.py: two artifacts have the name '{one.name}'")
-        return tuple(found)
+        return tuple(replace(a, **_layout(told[a.name])) if a.name in told else a for a in found)
 
     @property
     def declared(self) -> tuple[Artifact, ...]:

@@ -65,10 +65,7 @@ def read_as(reading: Reading) -> Iterator[None]:
 
 def cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
     """The cells of all measures of an artifact, one below the other."""
-    if callable(artifact.cells):
-        found: pd.DataFrame = artifact.cells(histories)
-        return found
-    parts = [measured(m, histories) for m in artifact.cells]
+    parts = [measured(m, histories) for m in ((artifact.cells,) if callable(artifact.cells) else artifact.cells)]
     found = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
     return found.drop(columns=list(artifact.drop), errors="ignore")
 

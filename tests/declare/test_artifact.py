@@ -1,8 +1,10 @@
 """Every measure that is a value against a plain computation, on random curves; lines of a toy history; doubts."""
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Walk
 from reproduce.declare.artifact import Artifact, Curves, Doubt, Last, Measure, Reach, Window, no_panels
 from reproduce.declare.experiment import Experiment, Panel
+from reproduce.declare.paper import Paper
+from reproduce.errors import UserError
 from reproduce.models.declared import Softmax
 from reproduce.papers.fedacs import pictures
 from reproduce.partitions.labels import IID
@@ -200,3 +204,23 @@ def test_doubted_numbers_are_marked_and_not_compared() -> None:
     assert marked == {0: {False}, 1: {True}}
     assert f"{entries.DOUBTED} {why}" in table.notes
     assert "‡" in formats.markdown(table)
+
+
+def test_words_and_layout_of_an_artifact_may_stand_beside_its_code(tmp_path, monkeypatch):
+    """They are fields of it, lists as tuples; those of nobody, and a field that there is not, are named."""
+    monkeypatch.setitem(sys.modules, "own.artifacts", SimpleNamespace(ARTIFACTS=(Artifact("own", "table1"),)))
+
+    def found(text: str) -> Artifact:
+        (tmp_path / "artifacts.yaml").write_text(text)
+        (artifact,) = Paper(tmp_path, "own", "Own", "A", "T", "2501.00001").artifacts
+        return artifact
+
+    doubts = "doubts: [{cells: {algorithm: [fedavg]}, why: copied}]"
+    got = found(f"table1: {{title: T, rows: [n, algorithm], decimals: {{loss: 3}}, notes: [one], {doubts}}}")
+    layout = {"rows": ("n", "algorithm"), "decimals": {"loss": 3}, "notes": ("one",)}
+    doubt = Doubt({"algorithm": ("fedavg",)}, "copied")
+    assert got == Artifact("own", "table1", "T", doubts=(doubt,), **layout)
+    with pytest.raises(UserError, match=r"artifacts.py has no 'table2'"):
+        found("table1: {title: T}\ntable2: {title: T}")
+    with pytest.raises(UserError, match="'row' was unexpected"):
+        found("table1: {title: T, row: [n]}")

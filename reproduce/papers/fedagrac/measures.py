@@ -220,7 +220,7 @@ def layers(model: Model, sample: tuple[int, ...], pooling: str) -> pd.DataFrame:
 
 
 def architecture(
-    histories: Histories, *, problem: Classification, model: str, pooling: str, group: bool
+    histories: Histories, *, problem: Classification, model: str, pooling: str, group: bool = False
 ) -> pd.DataFrame:
     """The lines of the problem's model, called `model`; nothing is trained, so there are no seeds.
 
