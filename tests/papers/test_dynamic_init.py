@@ -14,7 +14,7 @@ from reproduce.papers.dynamic_init import findings, measures, pictures, readings
 from reproduce.papers.dynamic_init.settings import FASHION, MNIST, NEWS, SCALES, SVHN, SessionData
 from reproduce.papers.dynamic_init.suggested import CarriedPrevious, SharedWhole
 from reproduce.partitions.groups import PartialOverlap
-from reproduce.report import figures, metrics
+from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.runs import plan
 from reproduce.store import Stored
@@ -38,21 +38,6 @@ def one(name: str, scale: str = "paper", **labels: Any) -> Experiment:
 
 
 MAIN = {"dataset": "mnist", "label_overlap": 0.0, "dirichlet_alpha": 0.3, "init_scheme": "proposed"}
-
-
-def test_windows_of_a_curve_made_by_hand() -> None:
-    """T = 50: 95 % at the end of session 2, then 10, 20, 30, 40, 50 ... in session 3, constant 7 in session 4."""
-    e = one("table3", **MAIN, algorithm="fedavg")
-    values = {0: 1.0, **dict.fromkeys(range(51, 151), 95.0)}
-    values |= {150 + i: 10.0 * min(i, 10) for i in range(1, 51)} | dict.fromkeys(range(201, 251), 7.0)
-    rows = [{**e.labels, "round": r, "value": v} for r, v in values.items()]
-    cells = metrics.cells(ARTIFACTS["table3"], histories(rows, (e,)))
-    found = cells.set_index(["metric", "transition"])["value"].to_dict()
-    assert found["accuracy_after_transition_pct", "first"] == pytest.approx((95 + 10 + 20 + 30 + 40) / 5)
-    assert found["accuracy_first5_rounds_pct", "first"] == pytest.approx(30)
-    assert found["accuracy_first10_rounds_pct", "first"] == pytest.approx(55)
-    assert found["accuracy_after_transition_pct", "second"] == pytest.approx((100 + 4 * 7) / 5)
-    assert found["accuracy_first10_rounds_pct", "second"] == pytest.approx(7)
 
 
 @pytest.mark.parametrize(
@@ -100,32 +85,6 @@ def test_mixtures_of_given_weights() -> None:
     assert [t for t in texts if t.startswith("0.")] == ["0.75", "0.10", "0.60"]  # the latest model's arrow is short
     assert sum(t.startswith("session") for t in texts) == 5
     assert "pilot" in texts
-
-
-def test_schemes_with_diverged_seeds_are_drawn_alike() -> None:
-    """Proposed diverged in its pilot session and has one row, previous in a later one: both are the other seed's."""
-    both = tuple(one("fig2", dataset="cifar10", init_scheme=s) for s in ("proposed", "previous"))
-    length = both[0].clock.rounds * both[0].clock.sessions
-    lost = [{**e.labels, "seed": 1, "value": 10.0, "status": "diverged"} for e in both]
-    rows = [{**e.labels, "round": r, "value": float(r)} for e in both for r in range(length + 1)]
-    rows += [{**lost[0], "round": 0}, *({**lost[1], "round": r} for r in range(length - 1))]
-    _, axes = figures.sheet()
-    pictures.recovery(axes[0, 0], histories(rows, both), pd.DataFrame())
-    drawn = {line.get_label(): line for line in axes[0, 0].get_lines() if len(line.get_xdata()) > 2}
-    assert list(drawn) == ["proposed (1 of 2 diverged)", "previous (1 of 2 diverged)"]
-    for line in drawn.values():
-        assert list(line.get_xdata()) == list(line.get_ydata()) == list(range(1, length + 1))
-
-
-def test_first_and_last_round_of_sessions() -> None:
-    e = one("fig2", dataset="cifar10", init_scheme="previous")
-    rows = [{**e.labels, "round": r, "value": float(r)} for r in range(151, 901)]
-    cells = measures.ends(histories(rows, (e,))).set_index(["metric", "session"])["value"].to_dict()
-    assert cells == {
-        (f"accuracy_{name}_round_of_session_pct", s): 150.0 * s + (1 if name == "first" else 150)
-        for name in ("first", "last")
-        for s in (3, 4, 5)
-    }
 
 
 def test_costs_are_sums_over_schemes_and_the_largest_memory() -> None:

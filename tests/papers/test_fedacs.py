@@ -15,7 +15,6 @@ from reproduce.algorithms.base import FedAvg, Full, WeightedDraws
 from reproduce.algorithms.fedacs import Calibration, FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import SCALES, Experiment, changed
-from reproduce.models.model import Model
 from reproduce.papers.fedacs import choices, findings, measures, readings, runs, settings, theory
 from reproduce.papers.fedacs.artifacts import FINAL
 from reproduce.papers.fedacs.variants import DistinctDraws, DrawnTwice
@@ -27,8 +26,6 @@ from reproduce.systems import System, work
 
 SETTING = {"system": "dynamic", "dataset": "mnist", "dirichlet_alpha": settings.ONE_CLASS}
 MEASURED = {"tail": 5, "seconds_per_sample": 2.43e-4}
-LITERAL = replace(settings.CNN_MNIST, activation=False)
-"""As printed, without activations and pooling."""
 ROUNDS = {"dynamic": 4, "static": 6}
 """How far the runs of a system are declared to go."""
 
@@ -191,20 +188,6 @@ def test_accuracy_on_the_classes_of_slow_and_fast_clients() -> None:
     assert found.to_dict() == {"slow_class_accuracy": 2.0, "fast_class_accuracy": 7.0}
 
 
-@pytest.mark.parametrize(
-    ("model", "parameters", "macs"),
-    [
-        (settings.CNN_MNIST, 51_480, 472_860), (LITERAL, 786_480, None),
-        (settings.CNN_CIFAR10, 551_786, 3_785_344), (settings.CNN_CINIC10, 1_193_130, 4_426_240),
-    ],
-)  # fmt: skip
-def test_networks_of_the_third_table(model: Model, parameters: int, macs: int | None) -> None:
-    assert model.parameters == parameters
-    if macs:
-        sample = (model.channels, model.size, model.size)  # type: ignore[attr-defined]
-        assert model.cost(sample).macs == macs
-
-
 PLAIN = Experiment({}, Quadratic(2, 2, minimisers=((0.0, 0.0), (2.0, 0.0))), System(), FedAvg(0.1, Full()), Rounds(10))
 
 
@@ -238,16 +221,6 @@ def test_distance_to_the_closed_form_averages_the_plateau() -> None:
     assert set(found["panel"]) == {"left"}, "no limit where the system changes"
     without = [np.hypot(1.0, 2 / 3 - 0.5), np.hypot(1.0, 1 / 3 - 0.5)]  # of a seed at 0, at 1; rounds 9 and 10
     assert found["value"].tolist() == [pytest.approx(4 - 3 * w) for w in np.repeat(without, 2)]
-
-
-def test_jackknife_of_a_mean_gives_the_values_and_its_spread_is_that_of_the_number() -> None:
-    generator = np.random.default_rng(0)
-    x = generator.standard_normal((12, 1, 1))
-    np.testing.assert_allclose(measures.jackknife(x, lambda v: float(v.mean())), x[:, 0, 0], atol=1e-12)
-    draws = generator.normal(3.0, 0.3, (2000, 12, 1, 1))
-    spread = np.std([np.hypot(d.mean(), 1.0) for d in draws])
-    told = [measures.jackknife(d, lambda v: float(np.hypot(v.mean(), 1.0))) for d in draws]
-    assert np.mean([t.std(ddof=1) / np.sqrt(12) for t in told]) == pytest.approx(spread, rel=0.1)
 
 
 def test_tail_average_is_that_of_the_second_half() -> None:

@@ -11,21 +11,6 @@ STEPS, SUCCESS, E = np.array([[1, 3]]), np.array([[0.8, 0.5]]), np.array([[-1.0]
 HALF = np.array([0.5, 0.5])
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "to_zero", "at_001"),
-    [
-        ("fedavg", 0.304348, 0.299797), ("os", 0.304348, 0.299797), ("ca_fedavg", 0.5, 0.496234),
-        ("fedvarp", 0.5, 0.496234), ("fedau", 0.5, 0.496234), ("fednova", -0.230769, -0.235505),
-        ("fedacs", 0.0, -0.005008),
-    ],
-)  # fmt: skip
-def test_golden_points_of_two_clients(algorithm: str, to_zero: float, at_001: float) -> None:
-    omega = theory.surrogate(algorithm, HALF, SUCCESS[0], STEPS[0].astype(float))
-    assert omega @ E == pytest.approx(to_zero, abs=1e-6)
-    b, c = theory.expected_step(algorithm, STEPS, SUCCESS, 0.01, E)
-    assert theory.fixed_point(b, c) == pytest.approx(at_001, abs=1e-6)
-
-
 @pytest.mark.parametrize("mu", [0.0, 1.0])
 def test_steps_are_those_of_the_closed_form_of_a_local_run(mu: float) -> None:
     """K_t = (1 - (1 - lr (1 + mu))^t) / (1 + mu), and unlike the printed (I - B)^{-1} c."""
@@ -75,12 +60,6 @@ def test_golden_points_of_the_plane(algorithm: str) -> None:
     e = plane("toy2d", algorithm)
     assert theory.limit(e) == pytest.approx(PLANE[algorithm], abs=1e-4)
     assert theory.limit_to_zero(e)[1] == pytest.approx(PLANE_TO_ZERO[algorithm], abs=1e-4)
-
-
-def test_the_variant_of_the_original_paper_has_the_limit_of_its_family() -> None:
-    (panel,) = runs.plane("paper", "toy2d")
-    points = {e.labels["algorithm"]: theory.limit(e).tolist() for e in panel.experiments}
-    assert points["fedvarp_original"] == points["fedvarp"] == points["ca_fedavg"] != points["fedavg"]
 
 
 def test_distances_of_the_static_system() -> None:

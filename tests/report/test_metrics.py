@@ -52,13 +52,6 @@ class TestMetrics:
         assert set(got["metric"]) == {"final"}
         assert self.values(metrics.last(self.frame, "accuracy", 99))[:2] == pytest.approx([48, 29])
 
-    def test_the_order_of_the_rows_does_not_matter(self) -> None:
-        mixed = self.frame.sample(frac=1, random_state=1)
-        by = ["algorithm", "seed"]
-        for reduce in (lambda f: metrics.last(f, "accuracy", 2), lambda f: metrics.first_reaching(f, "accuracy", 45)):
-            left, right = (reduce(f).sort_values(by).reset_index(drop=True) for f in (self.frame, mixed))
-            pd.testing.assert_frame_equal(left, right)
-
     def test_the_value_of_a_round(self) -> None:
         assert self.values(metrics.plateau(self.frame, "accuracy", 2, 2)) == [50, 20, 70]
         got = self.values(metrics.plateau(self.frame, "accuracy", 3, 3))
@@ -109,12 +102,6 @@ class TestMetrics:
         got = metrics.first_reaching(self.frame, "accuracy", 45, horizon=4)
         assert self.values(got) == [2, 4, 2]
         assert [*got["censored"]] == [False, True, False]
-
-    def test_the_target_may_be_a_label(self) -> None:
-        goals = self.frame.assign(target=self.frame["algorithm"].map({"a": 45, "b": 71}))
-        got = metrics.first_reaching(goals, "accuracy", "target", name="rounds")
-        assert self.values(got) == [2, 5, 5]
-        assert [*got["target"]] == [45, 45, 71]
 
     def test_a_target_that_is_met_exactly_counts(self) -> None:
         """1164 of 2000 right answers are 58.2 %, and 100 times the share is a little less in floating point."""

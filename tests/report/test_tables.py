@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from table_cells import TABLE3, artifact, panel, printed, said, table, whole
+from table_cells import TABLE3, artifact, panel, printed, said, table
 
 from reproduce.pages.html import to_html
 from reproduce.report import entries, formats, names, tables
@@ -297,14 +297,6 @@ def test_thousands() -> None:
         "|  | ours\xa0−\xa0paper | +21,376.5<!--tint 2--> |",
     )
     assert "\n".join(lines) in text
-
-
-def test_headings_of_two_levels() -> None:
-    text = formats.markdown(whole("fedacs", "table1")).splitlines()
-    above, below = (line for line in text[: text.index("</thead>")] if line.startswith("<tr>"))
-    spans = "".join(f'<th colspan="4">{name}</th>' for name in ("MNIST", "CIFAR-10", "CINIC-10"))
-    assert spans in above
-    assert below.count("<th>Rounds</th>") == 3
 
 
 def test_csv_has_a_row_per_cell_with_ten_digits() -> None:
