@@ -7,39 +7,33 @@ data = bring("photos")  # a UserData
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, time, timedelta
-from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.data import decoded as store
 from reproduce.data.dataset import ARRAYS, Arrays, Dataset, summed
-from reproduce.data.formats import listed
-from reproduce.data.userfiles import LABEL, PATHS, Columns, Names, read
+from reproduce.data.userfiles import FILES, LABEL, Columns, read
 from reproduce.declare.values import Indices, Labels, Sample
 from reproduce.errors import UserError
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.text import spelled
 
-FORMAT = 2  # raise it when the same files give other arrays
+if TYPE_CHECKING:
+    import pandas as pd
+
 HELD = 5
 """One of so many samples of each class is held out where there is no test part."""
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
-ROWS = "(rows count from 0): fill it in, or take the row out"
 
 
 @dataclass(frozen=True)
 class UserData:
-    """Data that `bring` has read: `sha256` is of the files (of the arrays, if there are none) and how they are read.
+    """Data that `bring` has read: `sha256` is of their arrays.
 
     shape: (C, H, W) of pictures, (D,) of a table. train, test: samples. holders: different values in the column that
     names the client; 0 without one.
@@ -108,6 +102,9 @@ class ByColumn:
     data: Any
     name: str
 
+    def __str__(self) -> str:
+        return f"column:{self.name}"
+
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         holders = self.data.held_by
         if len(holders) != len(labels) or clients != self.data.holders:
@@ -119,38 +116,30 @@ class ByColumn:
 
 
 def bring(where: Any, label: str = LABEL, holder: str = "", drop: Sequence[str] = ()) -> UserData:
-    """Read a user's data, once for each content, into the store.
+    """Read a user's data into the store, where each content is once.
 
     where: a folder of class folders with pictures (with or without train/ and test/ above them), a CSV, parquet or npz
-    file, a folder with train and test files of these kinds, a `datasets.Dataset` or `DatasetDict`, saved to disk or
-    not, arrays (x, y), a DataFrame, a data set of torch with pairs (x, y), or a dict of "train" and "test". label: the
-    column of labels, names or whole numbers, which become 0 .. C - 1 in sorted order. holder: the column that names the
-    client, for `ByColumn`. drop: columns that are left out. Without a test part, the same fifth of each class is held
-    out.
+    file, a folder with train and test tables, a `datasets.Dataset` or `DatasetDict`, saved to disk or not, arrays
+    (x, y), a DataFrame, a data set of torch with pairs (x, y), or a dict of "train" and "test". label: the column of
+    labels, names or whole numbers, which become 0 .. C - 1 in sorted order. holder: the column that names the client,
+    for `ByColumn`. drop: columns that are left out. Without a test part, the same fifth of each class is held out.
 
     Raises UserError for what cannot be used, in a line that names the file, the column or the row.
     """
-    sha256, what, files = "", "the data set", list[Path]()
+    what = "the data set"
     if isinstance(where, str | Path):
         where, what = Path(where), spelled(where)
         if not where.exists():
-            raise UserError(f"{what} is not there: name a folder or a file")
-        files = listed(where) if where.is_dir() else [Path(where.name)]
-        sha256 = _sum(where if where.is_dir() else where.parent, files, label, holder, *drop)
-    copy = _found(sha256)
-    if copy is None:
-        parts, left = read(where, files, what, (label, holder))
-        if lost := [
-            name for name in drop if not any(columns.pop(name, None) is not None for columns in parts.values())
-        ]:
-            raise UserError(f"{what} has no column {lost[0]} that could be left out")
-        arrays, notes = _arranged(parts, what, label, holder)
-        sha256 = "" if PATHS in left else sha256  # then the files do not say what the pictures are
-        sha256 = sha256 or summed(arrays.values())
-        copy = _found(sha256) or store.write(settings().store / "data", "own", sha256, arrays, "; ".join(notes + left))
-    arrays = copy.arrays()
-    x, y = arrays["train_x"], arrays["train_y"]
-    shape = (x.shape[3], *x.shape[1:3]) if x.ndim == 4 else x.shape[1:]
+            raise UserError(f"{what} is not there: name {FILES}")
+    parts, left = read(where, what, label)
+    for name in drop:
+        if not any([columns.pop(name, None) is not None for columns in parts.values()]):
+            raise UserError(f"{what} has no column {name} that could be left out")
+    arrays, notes = _arranged(parts, what, label, holder)
+    sha256, y, shape = summed(arrays.values()), arrays["train_y"], arrays["train_x"].shape[1:]
+    if not _found(sha256):
+        store.write(settings().store / "data", "own", sha256, arrays, "; ".join(notes + left))
+    shape = (shape[2], *shape[:2]) if len(shape) == 3 else shape
     holders = int(arrays["holders"].max()) + 1 if holder else 0
     data = UserData(sha256, shape, len(y), len(arrays["test_y"]), int(y.max()) + 1, holders)
     object.__setattr__(data, "called", what)
@@ -158,19 +147,7 @@ def bring(where: Any, label: str = LABEL, holder: str = "", drop: Sequence[str] 
 
 
 def _found(sha256: str) -> store.Decoded | None:
-    return store.find(settings().store / "data", "own", lambda copy: copy.sha256 == sha256) if sha256 else None
-
-
-def _sum(root: Path, files: Sequence[Path], *how: str) -> str:
-    """SHA-256 of the names and contents of the files, and of how they are read."""
-    digest = hashlib.sha256(repr((FORMAT, how)).encode())
-    for file in files:
-        try:
-            with (root / file).open("rb") as stream:
-                digest.update(os.fsencode(f"{file.as_posix()}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n"))
-        except OSError as error:
-            raise UserError(f"{root / file} cannot be read ({error.strerror}): mend it, or take it out") from error
-    return digest.hexdigest()
+    return store.find(settings().store / "data", "own", lambda copy: copy.sha256 == sha256)
 
 
 # --- columns to samples -----------------------------------------------------------------------------------------------
@@ -179,40 +156,39 @@ def _sum(root: Path, files: Sequence[Path], *how: str) -> str:
 def _arranged(parts: Mapping[str, Columns], what: str, label: str, holder: str) -> tuple[Arrays, list[str]]:
     """The arrays of a data set; notes on what was done to them."""
     names, notes = _features(parts["train"], what, label, holder)
-    words = {part: _names(columns, f"{what}, {part} part", label) for part, columns in parts.items()}
-    x = {part: _numbers(columns, f"{what}, {part} part", names, len(words[part][0])) for part, columns in parts.items()}
-    classes = words["train"][1]
+    number, classes = _numbered(parts["train"], f"{what}, train part", label)
+    x, y = (
+        {part: _numbers(columns, f"{what}, {part} part", names) for part, columns in parts.items()},
+        {"train": number},
+    )
     if len(classes) < 2:
         raise UserError(f"{what} has one class, {classes[0]}: there must be two at least")
-    if all(map(NUMBER.fullmatch, classes)) and any(Decimal(c) % 1 for c in classes):
-        raise UserError(
-            f"{what}: the column {label} has the labels {', '.join(classes[:3])}: they are names or whole numbers"
-        )
-    if strange := sorted({*words.get("test", [()])[0]} - {*classes}):
-        raise UserError(f"{what}: the class {strange[0]} is in the test part and not in the training part")
-    number = {name: k for k, name in enumerate(classes)}
-    y = {part: np.array([number[name] for name in rows]) for part, (rows, _) in words.items()}
-    kept, rows = np.arange(len(y["train"])), x["train"]
-    if "test" not in parts:
-        held = _held_out(y["train"], what)
+    kept, rows = np.arange(len(number)), x["train"]
+    if "test" in parts:
+        own, found = _numbered(parts["test"], f"{what}, test part", label)
+        y["test"] = classes.get_indexer(found)[own]
+        if strange := [name for name in found if name not in classes]:
+            raise UserError(f"{what}: the class {strange[0]} is in the test part and not in the training part")
+        if np.array_equal(rows, x["test"]) and np.array_equal(number, y["test"]):
+            notes.append("the training part and the test part are the same samples")
+    else:
+        held = _held_out(number, what)
         notes.append(f"without a test part: {len(held)} of {len(kept)} samples, a fifth of each class, are held out")
-        kept, x["test"], y["test"] = np.setdiff1d(kept, held), rows[held], y["train"][held]
-    elif np.array_equal(rows, x["test"]) and np.array_equal(y["train"], y["test"]):
-        notes.append("the training part and the test part are the same samples")
-    if lost := [name for k, name in enumerate(classes) if k not in y["test"]]:
+        kept, x["test"], y["test"] = np.setdiff1d(kept, held), rows[held], number[held]
+    if lost := [str(name) for k, name in enumerate(classes) if k not in y["test"]]:
         notes.append(f"the test part has no sample of {', '.join(lost[:3])}{' and others' * (len(lost) > 3)}")
     for name in names:
-        values: Any = parts["train"][name]
-        if values.ndim == 1 and (values == np.round(values)).all() and len({*values.tolist()}) == len(values):
+        values = parts["train"][name]
+        if values.ndim == 1 and (values == np.round(values)).all() and len(np.unique(values)) == len(values):
             notes.append(f"the column {name} has another whole number in each row: --drop {name}, if it names the rows")
-    if x["train"].shape[1:] != x["test"].shape[1:]:
-        shapes = " and ".join(" x ".join(map(str, x[part].shape[1:])) for part in ("train", "test"))
-        raise UserError(f"{what}: samples of the training part and of the test part have the shapes {shapes}")
-    arrays = {"train_x": x["train"][kept], "train_y": y["train"][kept], "test_x": x["test"], "test_y": y["test"]}
+    for part in x:
+        if x[part].shape != (len(y[part]), *rows.shape[1:]):
+            have = f"{len(y[part])} labels and samples {list(x[part].shape)}, the training part {list(rows.shape)}"
+            raise UserError(f"{what}: the {part} part has {have}: each has as many of both, and samples of one shape")
+    arrays = {"train_x": rows[kept], "train_y": number[kept], "test_x": x["test"], "test_y": y["test"]}
     if holder:
-        clients = np.array(_names(parts["train"], f"{what}, train part", holder)[0], dtype=object)[kept]
-        order = {name: k for k, name in enumerate(_sorted({*clients}))}
-        arrays["holders"] = np.array([order[name] for name in clients])
+        clients, _ = _numbered(parts["train"], f"{what}, train part", holder)
+        arrays["holders"] = np.unique(clients[kept], return_inverse=True)[1]
     return arrays, notes
 
 
@@ -232,57 +208,43 @@ def _features(columns: Columns, what: str, label: str, holder: str) -> tuple[lis
         if name and name not in columns:
             raise UserError(f"{what} has no column {name} of {of}; its columns are {', '.join(columns)}")
     names = [name for name in columns if name not in (label, holder)]
-    arrays = [name for name in names if not isinstance(c := columns[name], Names) and c.ndim > 1]
+    arrays = [name for name in names if columns[name].ndim > 1]
     if len(arrays) > 1 or not names:
         raise UserError(f"{what} has {len(arrays) or 'no'} columns of features that are pictures or lists: leave one")
     return arrays or names, [f"the column {name} is not used" for name in names if arrays and name not in arrays]
 
 
-def _names(columns: Columns, what: str, name: str) -> tuple[list[str], list[str]]:
-    """A column of names or whole numbers as text, all of which must be there; the different ones in their order."""
+def _numbered(columns: Columns, what: str, name: str) -> tuple[NDArray[Any], pd.Index]:
+    """The numbers of a column's names (or whole numbers) among all different ones, and these in sorted order."""
+    import pandas as pd
+
     values = columns.get(name, np.zeros(0))
-    if not isinstance(values, Names):
-        values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-        if values.ndim != 1 or not len(values) or values.dtype.kind == "c":
-            wrong = "is not there, or has no rows" if not len(values) else "has lists in it (one-hot labels?)"
-            wrong = "has complex numbers" if values.dtype.kind == "c" else wrong
-            raise UserError(f"{what}: the column {name} {wrong}: use class numbers or names, or --label another column")
-        values = Names([_text(value) for value in values.tolist()], ())
-    if None in values.rows:
-        raise UserError(f"{what}: the column {name} is empty in row {values.rows.index(None)} {ROWS}")
-    texts = [*map(str, values.rows)]
-    distinct = {*texts}
-    return texts, [text for text in values.order if text in distinct] or _sorted(distinct)
+    values = values[:, 0] if values.shape[1:] == (1,) else values
+    names = pd.Series(values if values.ndim == 1 and values.dtype.kind != "c" else [], dtype=object)
+    numbers, found = pd.factorize(names.replace("", None), sort=True)
+    wrong = (
+        "is not there, or has no rows" if not len(values)
+        else "has lists in it (one-hot labels?)" if values.ndim > 1
+        else "has complex numbers" if values.dtype.kind == "c"
+        else f"is empty in row {numbers.argmin()} (rows count from 0)" if numbers.min() < 0
+        else f"has {found[found % 1 != 0][0]}" if values.dtype.kind == "f" and (found % 1).any()
+        else ""
+    )  # fmt: skip
+    if wrong:
+        raise UserError(f"{what}: the column {name} {wrong}: use class numbers or names, or --label another column")
+    return numbers, pd.Index(found)
 
 
-def _text(value: Any) -> str | None:
-    """A label as text, a whole number as such; None for an empty one."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    text = os.fsdecode(value) if isinstance(value, bytes) else str(value)
-    return text if text.strip() and value is not None and value == value else None
-
-
-def _sorted(names: set[str]) -> list[str]:
-    """The names sorted by value if all are distinct numbers (01 and 1 are not), else as text."""
-    numbers = {Decimal(name): name for name in names if NUMBER.fullmatch(name)}
-    return [numbers[n] for n in sorted(numbers)] if len(numbers) == len(names) else sorted(names)
-
-
-def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArray[Any]:
+def _numbers(columns: Columns, what: str, names: list[str]) -> NDArray[Any]:
     """Features uint8 [N, H, W, C] or float32 [N, D]."""
-    taken = []
-    for name in names:
-        values = columns.get(name)
-        if values is None or isinstance(values, Names) or values.dtype.kind not in "biuf":
-            out = f"leave it out, or let it name the clients, --partition column:{name}"
-            wrong = "is missing" if values is None else f"has {_kind(values)}; features are numbers or pictures: {out}"
-            raise UserError(f"{what}: the column {name} {wrong}")
-        if not np.size(values):
-            raise UserError(f"{what}: the column {name} has empty lists")
-        if len(values) != rows:
-            raise UserError(f"{what}: the column {name} has {len(values)} rows and the labels have {rows}")
-        taken.append(values)
+    taken = [columns.get(name, np.zeros(0)) for name in names]
+    for name, values in zip(names, taken, strict=True):
+        if values.dtype.kind not in "biuf" or not values.size:  # words, dates, decimals, truth values with gaps
+            one = next((f"{type(v).__name__} {v}" for v in values.flat if v is not None), "nothing")
+            raise UserError(
+                f"{what}: the column {name} has {one}, and features are numbers without gaps or pictures: change it, "
+                f"--drop {name}, or let it name the clients, --partition column:{name}"
+            )
     if taken[0].ndim > 2:
         return _images(taken[0], f"{what}: {names[0]}")
     with np.errstate(over="ignore"):
@@ -290,20 +252,8 @@ def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArra
     if not np.isfinite(x).all():
         row, column = np.argwhere(~np.isfinite(x))[0]
         where = names[column] if len(names) > 1 else f"{names[0]} ({column})"
-        raise UserError(f"{what}: the column {where} has no finite number in row {row} {ROWS}")
+        raise UserError(f"{what}: the column {where} has no finite number in row {row} (rows count from 0)")
     return x
-
-
-def _kind(values: Any) -> str:
-    """The content of a column that is not numeric."""
-    some = None if isinstance(values, Names) else next((v for v in values.ravel().tolist() if v is not None), None)
-    dates = not isinstance(values, Names) and (values.dtype.kind in "mM" or isinstance(some, date | time | timedelta))
-    return (
-        "dates or times" if dates
-        else "True and False with gaps" if isinstance(some, bool)
-        else "decimals (make them float)" if isinstance(some, Decimal)
-        else "words"
-    )  # fmt: skip
 
 
 def _images(values: NDArray[Any], what: str) -> NDArray[np.uint8]:
@@ -311,8 +261,7 @@ def _images(values: NDArray[Any], what: str) -> NDArray[np.uint8]:
     x = values[..., None] if values.ndim == 3 else values
     if x.ndim == 4 and x.shape[3] not in (1, 3):
         x = x.transpose(0, 2, 3, 1)
-    whole = x.dtype.kind in "iu" and x.size and 0 <= x.min() <= x.max() <= 255
-    if x.ndim != 4 or x.shape[3] not in (1, 3) or not whole:
+    if x.ndim != 4 or x.shape[3] not in (1, 3) or x.dtype.kind not in "iu" or x.min() < 0 or x.max() > 255:
         kind = f"{values.dtype} {list(values.shape)}"
         raise UserError(f"{what} is {kind}; pictures are 0 .. 255, [N, H, W], [N, H, W, C] or [N, C, H, W], C = 1 or 3")
     return np.ascontiguousarray(x, np.uint8)

@@ -111,33 +111,26 @@ def benchmarks(
     """
     if all(given is None for given in (data, model, partition, clients, epochs, drop or None)) and not by_client:
         return [find(name, scale) for name in dict.fromkeys(on)]
+    column = partition.removeprefix(COLUMN) if isinstance(partition, str) and partition.startswith(COLUMN) else ""
     if not on and data is None:
         raise UserError("what replaces a benchmark's own goes with --data FOLDER or --on BENCHMARK")
+    if data is None and (named := [partition] * bool(column) or drop):
+        raise UserError(f"{named[0]}: columns are those of your own data: name them with --data")
     if epochs is not None:
         check("--epochs", epochs, Annotated[float, Bounds(above=0)])
-    own = replace(_own(data, model, partition, clients, label, drop), epochs=epochs, by_client=by_client)
-    if on:
-        return [_replaced(find(name, scale), own) for name in dict.fromkeys(on)]
-    return [_plain(own, scale)]
-
-
-def _own(data: Any, model: Any, partition: Any, clients: int | None, label: str, drop: Sequence[str]) -> Own:
-    if drop and data is None:
-        raise UserError("the columns that are left out are those of your own data: name them with --data")
     if clients is not None:
         check("--clients", clients, Count)
-    column = partition.removeprefix(COLUMN) if isinstance(partition, str) and partition.startswith(COLUMN) else ""
-    if column and data is None:
-        raise UserError(f"{partition}: the column that names the client is one of your own data: name them with --data")
-    found = None if data is None else bring(data, label, column, drop)
-    name = "" if data is None else spelled(Path(data).resolve().name) if isinstance(data, str | Path) else "data"
-    split = parse(partition) if isinstance(partition, str) and not column else partition
+    found, name = None, ""
+    if data is not None:
+        found = bring(data, label, column, drop)
+        name = spelled(Path(data).resolve().name) if isinstance(data, str | Path) else "data"
     if column and found:
-        split = ByColumn(found, column)
         if clients not in (None, found.holders):
             raise UserError(f"{partition} has {found.holders} clients, not {clients}: leave --clients out")
-        clients = found.holders
-    return Own(found, name, _model(model), split, clients)
+        partition, clients = ByColumn(found, column), found.holders
+    split = parse(partition) if isinstance(partition, str) else partition
+    own = Own(found, name, _model(model), split, clients, epochs, by_client)
+    return [_replaced(find(name, scale), own) for name in dict.fromkeys(on)] or [_plain(own, scale)]
 
 
 def _model(model: Any) -> Model | None:
@@ -168,23 +161,17 @@ def parse(text: str) -> Any:
 
 def _words(record: Any) -> str:
     """A network or a partition as it is written, without what is the default."""
-    if isinstance(record, ByColumn):
-        return f"{COLUMN}{record.name}"
-    if isinstance(record, Network):
-        told = dict(record.arguments)
-    else:
-        told = {f.name: v for f in dataclasses.fields(record) if (v := getattr(record, f.name)) != f.default}
-    name = record.make if isinstance(record, Network) else type(record).__name__
-    return f"{name}({', '.join(f'{k}={v!r}' for k, v in told.items())})" if told else name
+    if isinstance(record, ByColumn | Network):
+        return str(record)
+    told = {f.name: v for f in dataclasses.fields(record) if (v := getattr(record, f.name)) != f.default}
+    return type(record).__name__ + (f"({', '.join(f'{k}={v!r}' for k, v in told.items())})" if told else "")
 
 
 def _plain(own: Own, scale: str) -> Benchmark:
     """FedAvg on the user's data: the declaration that stands at the top of this file."""
-    data = own.data
-    assert data is not None
-    filled = replace(
-        own, partition=own.partition or labels.IID(), clients=own.clients or CLIENTS, model=own.model or small(data)
-    )
+    data: Any = own.data
+    split, model = own.partition or labels.IID(), own.model or small(data)
+    filled = replace(own, partition=split, clients=own.clients or CLIENTS, model=model)
     try:
         with owned(own.name):
             problem = filled.noisy(Classification(**filled.fields, batches=Shuffled(BATCH)))
@@ -202,8 +189,7 @@ def _plain(own: Own, scale: str) -> Benchmark:
 
 
 def small(data: UserData) -> Model:
-    """The default network: two convolutions for square pictures of 4 pixels and more; else one
-    linear layer."""
+    """The default network: two convolutions for square pictures of 4 pixels and more; else one linear layer."""
     if len(data.shape) == 3 and data.shape[1] == data.shape[2] >= 4:
         return ConvNet(data.shape[0], data.shape[1], (16, 32), (64,), data.classes, kernel=3, padding=1)
     return Softmax(math.prod(data.shape), data.classes)

@@ -92,7 +92,7 @@ def test_a_table_whose_column_names_the_client(photos: Path, capsys: pytest.Capt
     assert main(["play", *words, "--partition", "column:who", "--clients", "4", *SMOKE]) == 2
     assert "column:who has 3 clients, not 4: leave --clients out" in capsys.readouterr().err
     assert main(["play", *words, "--clients", "4", *SMOKE]) == 2
-    assert "mine.csv, train part: the column who has words" in capsys.readouterr().err
+    assert "mine.csv, train part: the column who has str x, and" in capsys.readouterr().err
 
 
 def test_a_benchmark_keeps_all_but_its_data(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,14 +218,17 @@ def test_partitions_are_written_as_records() -> None:
             "no partition among 20 clients .*at least 10 samples each",
         ),
         (["--data", "my photos", "--clients", "2", "--partition", "ClassPerClient"], "2 clients cannot hold 3 classes"),
-        (["--data", "their photos"], "their photos is not there: name a folder or a file"),
+        (["--data", "their photos"], "their photos is not there: name a folder, or a file"),
         (["--data", "my photos", "--on", "sessions"], "sessions with my photos cannot be: .*; name a network"),
         (["--data", "my photos", "--model", "Net"], "'Net' names no network: write module:Class"),
         (["--model", "my_file:Net"], "own goes with --data FOLDER or --on BENCHMARK"),
         (["--data", "my photos", "--epochs", "0"], "--epochs is a number above 0, not 0.0"),
         (["--on", "virtual-time", "--epochs", "0.5"], "the event clock counts steps"),
         (["--on", "sessions", "--by-client"], "sessions with by client cannot be: clients are told apart where"),
-        (["--on", "fedacs-static", "--partition", "column:who"], "is one of your own data: name them with --data"),
+        (
+            ["--on", "fedacs-static", "--partition", "column:who"],
+            "column:who: columns are those of your own data: name them with --data",
+        ),
     ],
 )
 def test_what_cannot_be_is_one_line(
