@@ -155,7 +155,7 @@ ARCHIVES: list[Row] = [
     ("one-hot", lambda: npz(y=lambda y: np.eye(3, dtype=int)[y]), "the column label has lists in it .one-hot labels"),
     ("not a number", lambda: npz(lambda x: x[:, 0, 0] * np.nan), r"the column x \(0\) has no finite number in row 0"),
     ("fewer labels", lambda: npz(y=lambda y: y[:-1]), r"14 labels and samples \[15, 4, 5, 3\]"),
-    ("other widths", lambda: npz(lambda x: x[:, 0, 0, : 1 + len(x) % 2]), r"samples \[6, 1\], the training part .15, 2"),
+    ("other widths", lambda: npz(lambda x: x[:, 0, 0, : 1 + len(x) % 2]), r"6, 1\], the training part .15, 2"),
     ("no test labels", lambda: after("mine.npz", np.savez("mine.npz", x=X, y=Y, test_x=T)),
      "test part: the column label is not there"),
     ("damaged", lambda: one(b"PK\3\4 not really", "mine.npz"), "mine.npz cannot be read: "),
