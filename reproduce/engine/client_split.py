@@ -15,6 +15,7 @@ from reproduce.data.dataset import features, summed
 from reproduce.data.tokens import BytePairs, pieces
 from reproduce.declare.values import Indices, foreign
 from reproduce.engine.layout import layout_of
+from reproduce.engine.machine import sent
 from reproduce.engine.objectives import Objectives, QuadraticSplit
 from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
@@ -147,7 +148,7 @@ class ClassificationSplit:
     @cached_property
     def statistics(self) -> Tensor:
         """The places [B] of the running statistics in it."""
-        return self.device_data.layout.statistics.to(self.device)
+        return sent(self.device_data.layout.statistics, self.device)
 
     @cached_property
     def blocks(self) -> dict[str, slice]:

@@ -66,9 +66,10 @@ def _classification(split: ClassificationSplit, x: Tensor, request: Evaluate, pa
     features, labels = getattr(device_data, f"{part}_x"), getattr(device_data, f"{part}_y")
     strategy = choose(demand(device_data, model))
     together, size = strategy.together(len(x), device_data.problem.evaluation_batch)
-    losses = torch.zeros(len(x), dtype=torch.float64)
-    correct, wanted = np.empty((len(x), len(where)), dtype=bool), split.problem.scores
-    kept = np.empty((len(x), len(where), device_data.classes if wanted else 0), dtype=np.float32)  # probabilities
+    losses = torch.zeros(len(x), dtype=torch.float64, device=x.device)
+    correct = torch.empty((len(x), len(where)), dtype=torch.bool, device=x.device)
+    wanted = split.problem.scores
+    kept = torch.empty((*correct.shape, device_data.classes if wanted else 0), device=x.device)  # probabilities
     portions = [
         (slice(m, min(m + together, len(x))), slice(at, at + size))
         for at in range(0, len(where), size)
@@ -76,7 +77,7 @@ def _classification(split: ClassificationSplit, x: Tensor, request: Evaluate, pa
     ]
 
     @torch.inference_mode()
-    def evaluated(portion: tuple[slice, slice]) -> tuple[Tensor, np.ndarray]:
+    def evaluated(portion: tuple[slice, slice]) -> tuple[Tensor, Tensor]:
         models, samples = portion
         logits = strategy.forward(model, x[models], features, where[samples])  # [m, b, classes]
         y = taken(labels, where[samples])  # [b]
@@ -84,15 +85,16 @@ def _classification(split: ClassificationSplit, x: Tensor, request: Evaluate, pa
         # The largest of numbers that are none would be the first class; a loss is finite where all logits are.
         right = (logits.argmax(2) == y) & loss.view(len(logits), -1).isfinite()
         if wanted:
-            kept[portion] = logits.softmax(2)[..., : device_data.classes].float().cpu().numpy()
-        return loss.view(len(logits), -1).sum(1, dtype=torch.float64).cpu(), right.cpu().numpy()
+            kept[portion] = logits.softmax(2)[..., : device_data.classes].float()
+        return loss.view(len(logits), -1).sum(1, dtype=torch.float64), right
 
     for (models, samples), (loss, right) in zip(portions, parallel(evaluated, portions), strict=True):
         losses[models] += loss
         correct[models, samples] = right
-    metrics = {"loss": (losses / len(where)).numpy(), "accuracy": 100 * correct.mean(1)}
+    hits = correct.cpu().numpy()  # a GPU is waited for here, and nowhere before
+    metrics = {"loss": (losses.cpu() / len(where)).numpy(), "accuracy": 100 * hits.mean(1)}
     y = split.labels(view)
-    return metrics | {s: np.array([100 * score(s, y, p) for p in kept]) for s in wanted}, correct
+    return metrics | {s: np.array([100 * score(s, y, p) for p in kept.cpu().numpy()]) for s in wanted}, hits
 
 
 def score(name: Score, y: np.ndarray, p: np.ndarray) -> float:

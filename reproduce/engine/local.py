@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from reproduce.engine.client_split import DeviceData
+from reproduce.engine.machine import sent
 from reproduce.engine.objectives import Objectives
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
@@ -67,14 +68,15 @@ class Gradients:
         if self.counts is not None:
             due = np.flatnonzero(self.counts[:active] == k + 1)
             if len(due):
+                where = sent(due, self.first[0].device)
                 for first, total in zip(self.first, self.total, strict=True):
-                    first[due] = total[due] / (k + 1)  # the mean of g_0, ..., g_k
+                    first[where] = total[where] / (k + 1)  # the mean of g_0, ..., g_k
 
     def rows(self, chunk: Chunk) -> tuple[Tensor | None, Tensor | None]:
         if not self.wanted:
             return None, None
         mean = chunk.layout.rows(self.total)
-        mean = mean / mean.new_tensor(np.maximum(self.steps, 1))[:, None]
+        mean = mean / sent(np.maximum(self.steps, 1), mean.device, mean.dtype)[:, None]
         return mean, chunk.layout.rows(self.first) if self.first else None
 
 
@@ -101,7 +103,8 @@ class Stepper:
         self.rates = None if len(set(chunk.rates)) == 1 else self._column(chunk, chunk.rates, y)
 
     def _column(self, chunk: Chunk, values: list[float], y: Blocks) -> Blocks:
-        return [b.new_tensor(values).view(-1, *[1] * (b.dim() - 1)) for b in y]
+        column = sent(values, y[0].device, torch.float64)
+        return [column.to(b.dtype).view(-1, *[1] * (b.dim() - 1)) for b in y]
 
     def step(self, k: int, a: int, y: Blocks, gradient: Gradient) -> None:
         """Update the first `a` models of the stack in place; `gradient` is consumed."""
@@ -151,28 +154,31 @@ def _like(blocks: Blocks, y: Blocks) -> Blocks:
 
 
 class Data:
-    """The mini-batches of a chunk, gathered step by step."""
+    """The mini-batches of a chunk, gathered step by step by indices that travel to the device once."""
 
     def __init__(self, chunk: Chunk, device_data: DeviceData, plain: bool) -> None:
         self.device_data, self.plain = device_data, plain
-        self.index = chunk.batches()  # [A, K, B], -1 for padding
-        self.counts = (self.index >= 0).sum(2)  # b of each step, [A, K]
+        index = np.ascontiguousarray(chunk.batches().transpose(1, 0, 2))  # [K, A, B], -1 for padding
+        self.kept = index >= 0
+        self.counts = self.kept.sum(2)  # b of each step, [K, A]
+        # The batch's own first sample, so that a text beside the batch does not make it longer.
+        self.index = sent(np.where(self.kept, index, index[:, :, :1]), device_data.device)
         self.augment = Augmentation(list(chunk.slots), device_data, chunk.full)
+
+    @cached_property
+    def weights(self) -> Tensor:
+        """1/b of each sample, 0 for padding, [K, A, B]."""
+        weights = self.kept / np.maximum(self.counts, 1)[:, :, None]
+        return sent(weights, self.device_data.device, self.device_data.dtype)
 
     def step(self, k: int, active: int) -> Batch:
         """x [a, b, ...], y [a, b] and, where batches of different size meet, weights 1/b of the samples [a, b], 0 for
         padding. A single model goes without the axis a.
         """
-        counts = self.counts[:active, k]
+        counts = self.counts[k, :active]
         b = int(counts.max())
-        index = self.index[:active, k, :b]  # [a, b]
-        weight = None
-        if int(counts.min()) < b:
-            keep = index >= 0
-            weight = torch.from_numpy(keep / counts[:, None]).to(self.device_data.device, self.device_data.dtype)
-            # The batch's own first sample, so that a text beside the batch does not make it longer.
-            index = np.where(keep, index, index[:, :1])
-        where = torch.from_numpy(np.ascontiguousarray(index[0] if self.plain else index)).to(self.device_data.device)
+        where = self.index[k, 0, :b] if self.plain else self.index[k, :active, :b].contiguous()
+        weight = self.weights[k, :active, :b] if int(counts.min()) < b else None
         return self.augment(self.device_data.train_x[where]), self.device_data.train_y[where], weight
 
 
@@ -189,6 +195,7 @@ def autograd_run(chunk: Chunk, device_data: DeviceData, precision: str = "float3
     teacher = chunk.slots[0].request.teacher if rule.distill else None
     contrast = Contrast(chunk, start) if rule.contrast else None
     inner = Inner(chunk, partial(reduced, precision, device_data.device)) if rule.inner is not None else None
+    cut = plain and layout.model.separable and device_data.device.type == "cpu"
     for k in range(int(chunk.steps.max())):
         a = chunk.active(k)  # longest first: the first a of them still train
         now = [b[:a] for b in y]
@@ -199,7 +206,7 @@ def autograd_run(chunk: Chunk, device_data: DeviceData, precision: str = "float3
         loss = partial(_loss, chunk, leaves, ops, teacher, contrast, precision)
         if inner is not None:
             loss = partial(inner.loss, k, leaves, ops)
-        grads: list[Any] = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable)
+        grads: list[Any] = _gradient(loss, leaves, data.step(k, a), cut)
         grads = [g[None] for g in grads] if plain else grads  # [a, *shape] each
         if masks:
             grads = masks.gradient(now, grads)
@@ -214,7 +221,8 @@ def autograd_run(chunk: Chunk, device_data: DeviceData, precision: str = "float3
 
 
 PIECE = 64
-"""Large batches of one model are cut into pieces of this many samples, whose activations stay in the cache."""
+"""Large batches of one model are cut into pieces of this many samples on the CPU, whose activations stay in its cache.
+"""
 
 
 def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool) -> Blocks:
@@ -301,7 +309,7 @@ def module_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32"
                 gradients.add(k, 1, grads)
                 stepper.step(k, 1, y, grads)
     mean, first = (None if x is None else x.to(start.dtype) for x in gradients.rows(chunk))
-    end, where = live.vector(p), layout.statistics.to(start.device)
+    end, where = live.vector(p), sent(layout.statistics, start.device)
     update = end - start[0]
     update[where] = update[where].nan_to_num(0, 0, 0)  # what is not finite travels as the value that it has
     return Rows(update[None], mean, first, end[where][None])
@@ -320,7 +328,7 @@ def quadratic_run(chunk: Chunk, device_data: Objectives) -> Rows:
     start = chunk.start
     y = [start.clone()]
     stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
-    clients = torch.tensor([s.client for s in chunk.slots], device=device_data.device)
+    clients = sent([s.client for s in chunk.slots], device_data.device)
     for k in range(int(chunk.steps.max())):
         a = chunk.active(k)
         grads = [device_data.gradient(clients[:a], y[0][:a])]

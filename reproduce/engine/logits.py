@@ -10,6 +10,7 @@ from torch import Tensor
 
 from reproduce.engine.kernels import compiled
 from reproduce.engine.layout import layout_of
+from reproduce.engine.machine import sent
 from reproduce.models.model import Model
 from reproduce.modules.eager import evaluated
 from reproduce.modules.ops import One, Stacked
@@ -50,4 +51,4 @@ def taken(values: Tensor, where: np.ndarray) -> Tensor:
     """The entries `where` of `values`."""
     if where[-1] - where[0] == len(where) - 1:  # consecutive samples need no copy
         return values[int(where[0]) : int(where[-1]) + 1]
-    return values[torch.from_numpy(where).to(values.device)]
+    return values[sent(where, values.device)]

@@ -8,8 +8,10 @@ import os
 import resource
 import sys
 from functools import cache
+from typing import Any
 
 import torch
+from torch import Tensor
 
 TOLERANCE = 2e-6
 """Largest error, relative to the largest entry, of a float32 product that still counts as float32."""
@@ -40,6 +42,13 @@ def _exact_products() -> bool:
     error = ((a @ b).double() - exact).abs().max() / exact.abs().max()
     switch.fp32_precision = before
     return float(error) < TOLERANCE
+
+
+def sent(values: Any, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
+    """Numbers of the host as a tensor on `device`. A copy to a GPU out of pinned memory waits for nothing; any other
+    waits until the GPU has done all that it was given."""
+    tensor = torch.as_tensor(values, dtype=dtype)
+    return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
 
 
 def peak_memory() -> int:

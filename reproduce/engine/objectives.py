@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from reproduce.engine.layout import Flat
+from reproduce.engine.machine import sent
 from reproduce.engine.requests import Gradient
 from reproduce.problem import Quadratic
 from reproduce.settings import Settings
@@ -74,5 +75,5 @@ class QuadraticSplit:
 
     def gradients(self, request: Gradient) -> Tensor:
         """[C, P]: the clients' gradients at one point."""
-        clients = torch.as_tensor(np.asarray(request.clients))
+        clients = sent(np.asarray(request.clients), self.device)
         return self.device_data.gradient(clients, request.x.expand(len(clients), -1))

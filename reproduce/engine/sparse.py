@@ -18,6 +18,7 @@ from torch import Tensor
 from reproduce.engine.client_split import DeviceData
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows, autograd_run
+from reproduce.engine.machine import sent
 from reproduce.engine.stacking import Chunk, Slot
 
 
@@ -25,7 +26,7 @@ def sparse_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32"
     """Train the only client of a chunk on the rows that its batches name."""
     (slot,) = chunk.slots
     plan = chunk.plans.get(slot)
-    where = torch.from_numpy(np.unique(plan[plan >= 0])).to(device_data.device)
+    where = sent(np.unique(plan[plan >= 0]), device_data.device)
     ids = torch.unique(
         torch.nn.functional.pad(device_data.train_x[where].flatten(), (1, 0))
     )  # 0, the padding, is the first

@@ -58,6 +58,7 @@ class Plans:
     def __init__(self) -> None:
         self._plans: dict[tuple[int, ...], Indices] = {}
         self._dropout: dict[tuple[int, int, int], int] = {}
+        self._host: dict[int, Tensor] = {}
 
     def get(self, slot: Slot) -> Indices:
         """Sample indices [steps, B] of the slot's local run."""
@@ -78,6 +79,12 @@ class Plans:
         for key in {slot.key for slot in slots} - self._dropout.keys():
             self._dropout[key] = int(rng("dropout", *key).integers(2**62))
         return [self._dropout[slot.key] for slot in slots]
+
+    def host(self, tensor: Tensor) -> Tensor:
+        """A small tensor of a request on the host, to which it is copied once."""
+        if id(tensor) not in self._host:
+            self._host[id(tensor)] = tensor.cpu()
+        return self._host[id(tensor)]
 
     def numbering(self) -> Callable[[Slot], int]:
         """A function from slots to numbers of their plans, counted in the order in which it is asked."""

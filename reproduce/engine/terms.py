@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from reproduce.engine.client_split import DeviceData
+from reproduce.engine.machine import sent
 from reproduce.engine.rule import Exits, OrderedDropout
 from reproduce.engine.stacking import Chunk, Slot
 from reproduce.models.model import Model
@@ -35,37 +36,42 @@ class Augmentation:
     """The random crops and flips of the local runs in `slots`; every step of a slot takes the next of its stream."""
 
     def __init__(self, slots: list[Slot], device_data: DeviceData, batch: int) -> None:
-        cropped = device_data.problem.augment == "crop_flip"
-        self.device_data, self.batch = device_data, batch
-        self.streams = [rng("augment", *slot.key) for slot in slots] if cropped else []
+        self.device_data, self.step = device_data, 0
+        self.draws: Tensor | None = None
+        if device_data.problem.augment == "crop_flip":
+            # Whole batches also where one is short: what follows must not depend on the neighbours' batches.
+            draws = np.zeros((max(slot.steps for slot in slots), len(slots), batch, 3), dtype=np.int64)
+            for a, slot in enumerate(slots):
+                stream, shape = rng("augment", *slot.key), (slot.steps, batch, 3)
+                draws[: slot.steps, a] = stream.integers(0, [2 * MARGIN + 1] * 2 + [2], shape)
+            self.draws = sent(draws, device_data.device)  # [K, A, B, 3]
 
     @cached_property
     def black(self) -> Tensor:
         """The value of a black pixel, [ch, 1, 1]."""
         problem = self.device_data.problem
         black = [-m / s for m, s in zip(problem.mean, problem.std, strict=True)] or [0.0]
-        return torch.tensor(black, dtype=self.device_data.dtype, device=self.device_data.device).view(-1, 1, 1)
+        return sent(black, self.device_data.device, self.device_data.dtype).view(-1, 1, 1)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Images [A, B, ch, H, W] of the first A slots, or [B, ch, H, W] of the only one, B at most the batch size."""
-        if not self.streams:
+        if self.draws is None:
             return x
         images = x if x.dim() == 5 else x.unsqueeze(0)
         models, b = images.shape[:2]
-        # Numbers for a whole batch also where it is short: what follows must not depend on the neighbours' batches.
-        draws = np.stack([s.integers(0, [2 * MARGIN + 1] * 2 + [2], (self.batch, 3)) for s in self.streams[:models]])
-        moved = crop_flip(images.flatten(0, 1), draws[:, :b].reshape(-1, 3), self.black)
+        draws, self.step = self.draws[self.step, :models, :b], self.step + 1
+        moved = crop_flip(images.flatten(0, 1), draws.reshape(-1, 3), self.black)
         return moved.view(x.shape)
 
 
-def crop_flip(x: Tensor, draws: np.ndarray, black: Tensor) -> Tensor:
+def crop_flip(x: Tensor, draws: Tensor, black: Tensor) -> Tensor:
     """Images [n, ch, H, W] cut out of their padded versions; `draws` [n, 3]: top and left edge in 0..8, mirrored 0/1.
 
     black: the value of a black pixel, [ch, 1, 1].
     """
     n, _, height, width = x.shape
     padded = torch.nn.functional.pad(x - black, (MARGIN,) * 4) + black
-    top, left, mirrored = (torch.from_numpy(np.ascontiguousarray(c)).to(x.device)[:, None] for c in draws.T)
+    top, left, mirrored = (c[:, None] for c in draws.unbind(1))
     rows = top + torch.arange(height, device=x.device)
     across = torch.arange(width, device=x.device)
     columns = left + torch.where(mirrored > 0, width - 1 - across, across)
@@ -135,9 +141,10 @@ class Inner:
             return loss + _mean(-(target * z.log_softmax(-1)).sum(-1), weight)
         draws = self.draws[: ops.models, k]
         for m in np.unique(draws).tolist():  # who drew the same width makes a stack
-            rows = torch.from_numpy(np.flatnonzero(draws == m)).to(x.device)
+            of = np.flatnonzero(draws == m)
+            rows = sent(of, x.device)
             narrow = part({n: b[rows] for n, b in p.items()}, self.model, models[m], 1)
-            stack = Stacked(len(rows), [ops.generators[r] for r in rows.tolist()], ops.batch)
+            stack = Stacked(len(of), [ops.generators[r] for r in of], ops.batch)
             z = models[m].forward(stack, narrow, stack.images(x[rows])).to(self.dtype)
             weights = None if weight is None else weight[rows]
             loss = loss + _mean(-(target[rows] * z.log_softmax(-1)).sum(-1), weights)
@@ -218,7 +225,8 @@ class Masks:
             raise ValueError("a rule with a mask needs thresholds in the request")
         # thresholds [A, T], one per client and tensor -> T columns [A, 1, ...]
         self.t = [t.reshape(-1, *[1] * (b.dim() - 1)) for t, b in zip(thresholds.unbind(1), y, strict=True)]
-        self.some, self.all = (thresholds > 0).any(0).tolist(), (thresholds > 0).all(0).tolist()
+        positive = torch.stack([slot.row_of(chunk.plans.host(slot.request.thresholds)) > 0 for slot in chunk.slots])
+        self.some, self.all = positive.any(0).tolist(), positive.all(0).tolist()
         self.frozen = self._taken(y)
         self.masks = self.frozen
 

@@ -26,7 +26,7 @@ from reproduce.engine.client_split import ClientSplit, DeviceData
 from reproduce.engine.kernels.library import available
 from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Rows
-from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
+from reproduce.engine.machine import fast_products, keep_heap, sent, set_cuda_arithmetic
 from reproduce.engine.objectives import Objectives
 from reproduce.engine.order import ordered
 from reproduce.engine.requests import Train, Trained, used_fields
@@ -98,7 +98,7 @@ class Trainer:
             slots, steps = call.chunk.slots, call.chunk.steps  # processor time is shared out by steps
             for owner, share in zip(call.owners, (cpu * steps / steps.sum()).tolist(), strict=True):
                 collectors[owner].cpu += share
-            row = torch.tensor([slot.row for slot in slots], device=rows.update.device)  # places in the requests
+            row = np.array([slot.row for slot in slots])  # places in the requests
             for owner, row_of, rows_of in _by_owner(call.owners, row, rows):
                 collectors[owner].add(row_of, rows_of)
         return [collectors[i].result() for i in range(len(jobs))]
@@ -167,7 +167,7 @@ def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> It
             yield part.tolist()
 
 
-def _by_owner(owners: list[int], row: Tensor, rows: Rows) -> Iterator[tuple[int, Tensor, Rows]]:
+def _by_owner(owners: list[int], row: np.ndarray, rows: Rows) -> Iterator[tuple[int, np.ndarray, Rows]]:
     """(owner, its row numbers, its rows) of a chunk whose slots belong to `owners`."""
     if len(set(owners)) == 1:
         yield owners[0], row, rows
@@ -175,8 +175,8 @@ def _by_owner(owners: list[int], row: Tensor, rows: Rows) -> Iterator[tuple[int,
     of = np.array(owners)
     order = np.argsort(of, kind="stable")
     ends = [*np.flatnonzero(np.diff(of[order])) + 1, len(of)]
-    sorting = torch.from_numpy(order).to(row.device)
-    row, rows = row[sorting], rows.each(lambda x: x.index_select(0, sorting))
+    sorting = sent(order, rows.update.device)
+    row, rows = row[order], rows.each(lambda x: x.index_select(0, sorting))
     for begin, end in itertools.pairwise([0, *ends]):
         yield int(of[order[begin]]), row[begin:end], rows.each(lambda x, own=slice(begin, end): x[own])  # type: ignore[misc]
 
@@ -195,7 +195,8 @@ class Collector:
         def zeros(n: int) -> Tensor:
             return torch.zeros(n, parameters, dtype=like.dtype, device=like.device)
 
-        weights = request.weights
+        # On the host once, before anything trains that it would wait for.
+        self.weights = weights = None if request.weights is None else request.weights.cpu().numpy()  # [M, C]
         self.keeps = weights is None or clients * parameters * like.element_size() <= KEEP
         self.update = zeros(clients if weights is None or self.keeps else len(weights))  # [C, P], or sums [M, P]
         rule = request.rule
@@ -207,8 +208,9 @@ class Collector:
         whole = request.model is None and len(self.where)
         self.statistics = like[..., self.where].expand(clients, -1).clone() if whole else None
 
-    def add(self, row: Tensor, rows: Rows) -> None:
-        """`rows` are the request's clients `row`."""
+    def add(self, place: np.ndarray, rows: Rows) -> None:
+        """`rows` are those of the request's clients `place`."""
+        row = sent(place, rows.update.device)
         if self.statistics is not None:
             start = self.request.start if self.request.start.dim() == 1 else self.request.start[row]
             ends = rows.buffers if rows.buffers is not None else start[..., self.where] + rows.update[:, self.where]
@@ -216,28 +218,29 @@ class Collector:
         if self.keeps:
             self.update.index_copy_(0, row, rows.update)
         else:
-            assert self.request.weights is not None
-            _add_weighted(self.update, self.request.weights.index_select(1, row), rows.update)
+            assert self.weights is not None
+            _add_weighted(self.update, self.weights.take(place, 1), rows.update)
         for kept, new in ((self.mean, rows.mean_gradient), (self.first, rows.first_gradient)):
             if kept is not None and new is not None:
                 kept.index_copy_(0, row, new)
 
     def result(self) -> Trained:
-        weights = self.request.weights
+        weights = self.weights
         if weights is not None and self.keeps:
             sums = torch.zeros(len(weights), self.update.shape[1], dtype=self.update.dtype, device=self.update.device)
             self.update = _add_weighted(sums, weights, self.update)
         return Trained(self.update, self.mean, self.first, self.cpu, weights is not None, self.statistics)
 
 
-def _add_weighted(sums: Tensor, weights: Tensor, update: Tensor) -> Tensor:
+def _add_weighted(sums: Tensor, weights: np.ndarray, update: Tensor) -> Tensor:
     """sums [M, P] += weights [M, C] @ update [C, P]; what does not count must not count as NaN either."""
     for total, weight in zip(sums, weights, strict=True):
         received = weight != 0
         if len(update) == 1:  # a large model: without a copy
-            total.add_(update[0], alpha=float(weight)) if bool(received) else None
-        elif bool(received.all()):
-            total += weight @ update
+            total.add_(update[0], alpha=float(weight[0])) if received.all() else None
+        elif received.all():
+            total += sent(weight, update.device) @ update
         else:
-            total += weight[received] @ update[received]
+            where = sent(np.flatnonzero(received), update.device)
+            total += sent(weight[received], update.device) @ update[where]
     return sums

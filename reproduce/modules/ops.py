@@ -110,10 +110,10 @@ class One:
 
     def _keep(self, b: int, shape: Sequence[int], p: float, like: Tensor) -> Tensor:
         """Masks [models, b, *shape], scaled by 1/(1-p); one draw per model, everything else for all at once."""
-        draws = torch.empty((len(self.generators), self.batch, *shape), device=self.generators[0].device)
+        draws = torch.empty((len(self.generators), self.batch, *shape), device=like.device)
         for draw, generator in zip(draws, self.generators, strict=True):
             draw.uniform_(generator=generator)
-        return (draws[:, :b] >= p).to(like.device, like.dtype).mul_(1 / (1 - p))
+        return (draws[:, :b] >= p).to(like.dtype).mul_(1 / (1 - p))
 
     def losses(self, logits: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
         """Cross-entropy summed over models: the mean over the batch, or weighted by `weight` (see `Stacked`)."""

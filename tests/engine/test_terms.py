@@ -40,7 +40,7 @@ def test_crops_and_flips_pixel_by_pixel() -> None:
                     row, column = i + top - 4, (6 - j if mirrored else j) + left - 4
                     inside = 0 <= row < 5 and 0 <= column < 7
                     expected[n, c, i, j] = x[n, c, row, column] if inside else black[c]
-    actual = crop_flip(torch.from_numpy(x), draws, torch.from_numpy(black).view(-1, 1, 1))
+    actual = crop_flip(torch.from_numpy(x), torch.from_numpy(draws), torch.from_numpy(black).view(-1, 1, 1))
     np.testing.assert_allclose(actual.numpy(), expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(actual.numpy()[0], x[0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(actual.numpy()[3], x[3, :, :, ::-1], rtol=0, atol=1e-12)

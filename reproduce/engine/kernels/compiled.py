@@ -227,7 +227,7 @@ def compiled_run(chunk: Chunk, device_data: DeviceData) -> Rows:
         pointers = [None if v is None else v.data_ptr() for v in vectors]
         run = Descent(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], y.shape[1], int(counts[a]), *pointers)
         augment = Augmentation([chunk.slots[a]], device_data, full)
-        block = max(1, BLOCK // max(1, full * code.drops)) if not augment.streams else 1
+        block = max(1, BLOCK // max(1, full * code.drops)) if augment.draws is None else 1
         for k in range(0, int(steps[a]), block):
             here = index[a, k : min(k + block, int(steps[a]))]
             masks = code.masks(generators[a], len(here), full)
@@ -242,7 +242,7 @@ def compiled_run(chunk: Chunk, device_data: DeviceData) -> Rows:
 
 def _samples(device_data: DeviceData, augment: Augmentation, index: np.ndarray, full: int) -> Samples:
     """The samples `index` of batches of `full`, in the training set or in an augmented copy."""
-    if not augment.streams:
+    if augment.draws is None:
         return device_data.train_x, device_data.train_y, index, full
     where = torch.from_numpy(index[index >= 0])
     x, count = augment(device_data.train_x[where]).contiguous(), len(where)
