@@ -4,6 +4,7 @@ heap; and those by which CUDA rounds as it is told."""
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import resource
 import sys
@@ -49,6 +50,11 @@ def sent(values: Any, device: torch.device, dtype: torch.dtype | None = None) ->
     waits until the GPU has done all that it was given."""
     tensor = torch.as_tensor(values, dtype=dtype)
     return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
+
+
+def free_memory(device: str) -> float:
+    """Bytes of a GPU's memory that nobody uses; without limit on the CPU."""
+    return float(torch.cuda.mem_get_info()[0]) if device == "cuda" else math.inf
 
 
 def peak_memory() -> int:

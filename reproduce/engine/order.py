@@ -14,8 +14,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from reproduce.engine.client_split import ClientSplit
+from reproduce.engine.machine import sent
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.rule import Rule
 from reproduce.models.model import Model
@@ -42,10 +45,9 @@ def contents(jobs: Sequence[tuple[ClientSplit, Request]]) -> list[Contents]:
     alike: dict[Contents, list[int]] = defaultdict(list)
     for i, content in enumerate(keys):
         alike[content].append(i)
-    for same in alike.values():
-        if len(same) > 1:
-            for i in same:
-                keys[i] += _digests(jobs[i][1])
+    read = [i for same in alike.values() if len(same) > 1 for i in same]
+    for i, digests in zip(read, _digests([jobs[i][1] for i in read]), strict=True):
+        keys[i] += digests
     return keys
 
 
@@ -69,8 +71,33 @@ def _declared(value: Rule | Model) -> bytes:
     return repr(value).encode()
 
 
-def _digests(request: Request) -> Contents:
-    """The bits of the request's tensors, each tensor as a short digest."""
-    values = (getattr(request, name) for name in _FIELDS[type(request)])
-    tensors = [value.detach().cpu().contiguous() for value in values if hasattr(value, "detach")]
-    return tuple([hashlib.sha256(tensor.numpy().data).digest() for tensor in tensors])
+def _digests(requests: Sequence[Request]) -> list[Contents]:
+    """The bits of the requests' tensors, each tensor as a short digest; a GPU is waited for once."""
+    values = [[getattr(request, name) for name in _FIELDS[type(request)]] for request in requests]
+    tensors = [[value.detach() for value in own if hasattr(value, "detach")] for own in values]
+    there = [_fingerprint(tensor) for own in tensors for tensor in own if tensor.is_cuda]
+    read = iter(torch.stack(there).cpu().numpy() if there else ())
+
+    def digest(tensor: Tensor) -> bytes:
+        if tensor.is_cuda:
+            return next(read).tobytes()  # type: ignore[no-any-return]
+        return hashlib.sha256(tensor.contiguous().numpy().data).digest()
+
+    return [tuple([digest(tensor) for tensor in own]) for own in tensors]
+
+
+PART, ODD = 1 << 22, 0x9E3779B97F4A7C15 - 2**64
+
+
+@cache
+def _factors(device: torch.device) -> Tensor:
+    return sent(np.random.default_rng(0).integers(-(2**63), 2**63, (2, PART)), device)
+
+
+def _fingerprint(tensor: Tensor) -> Tensor:
+    """128 bits [2] that follow from the bits of a tensor on a GPU, which computes them: sums of products with fixed
+    random numbers, modulo 2^64, so that no rounding touches them."""
+    total = torch.zeros(2, dtype=torch.int64, device=tensor.device)
+    for part in tensor.contiguous().flatten().view(torch.int32).split(PART):
+        total = total * ODD + (_factors(tensor.device)[:, : len(part)] * part).sum(1)
+    return total

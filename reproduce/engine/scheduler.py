@@ -77,7 +77,7 @@ def prepare(experiments: Sequence[Experiment], seeds: Sequence[int], splits: Cli
 
 class Scheduler:
     """Plays runs to their end, or until all have `enough`; those with a user's own algorithm or network each in its own
-    process.
+    process, the others cohort after cohort.
 
     `tick` is called whenever every run waits for its first answer in a round (checkpoints, progress): before the first
     turn, and each time that the last run has left a round. `shared` counts the local runs (one client in one round)
@@ -88,6 +88,7 @@ class Scheduler:
 
     def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
         self.runs, self.trainer, self.tick = runs, trainer, tick
+        self.cohorts: Sequence[Sequence[int]] = [range(len(runs))]
         self.enough: Callable[[Run], bool] = lambda run: False
         self.seconds: dict[str, float] = defaultdict(float)
         self.shared = {"asked": 0, "computed": 0}
@@ -99,7 +100,11 @@ class Scheduler:
         left = [i for i, run in enumerate(self.runs) if not run.done]
         own = [i for i in left if self.runs[i].apart]
         run_isolated(self, own, (*STATE, "pending"))
-        self.run_together([i for i in left if i not in own])
+        for cohort in self.cohorts:
+            self.run_together([i for i in cohort if i in left and i not in own])
+            if len(self.cohorts) > 1:  # the next has no room for what these remember
+                for run in (self.runs[i] for i in cohort if self.runs[i].done):
+                    run.state = {name: run.state[name] for name in STATE}
 
     def run_together(self, all_: Sequence[int]) -> None:
         """The runs of these numbers, in step."""

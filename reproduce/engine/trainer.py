@@ -12,7 +12,8 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -138,7 +139,17 @@ class Trainer:
         applied = reduces and (device_data.device.type == "cuda" or self.arithmetic == "bfloat16")
         self.used.add(f"{strategy.name}+{self.arithmetic}" if applied else strategy.name)
         options = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
-        return partial(strategy.train, chunk, device_data, **options)
+        return partial(_fitting, partial(strategy.train, device_data=device_data, **options), chunk)
+
+
+def _fitting(train: Callable[[Chunk], Rows], chunk: Chunk) -> Rows:
+    """The rows of a chunk; where the memory of a GPU is too small for it, those of its halves, one after the other."""
+    with suppress(*[torch.OutOfMemoryError] * (len(chunk.slots) > 1)):
+        return train(chunk)
+    middle = len(chunk.slots) // 2  # the tensors of the attempt are free by now
+    parts = [_fitting(train, replace(chunk, slots=part)) for part in (chunk.slots[:middle], chunk.slots[middle:])]
+    columns = zip(*(vars(rows).values() for rows in parts), strict=True)
+    return Rows(*(None if None in column else torch.cat(column) for column in columns))  # type: ignore[arg-type]
 
 
 def _clocked(work: Callable[[], Rows]) -> tuple[Rows, float]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reproduce.declare.experiment import Experiment
 from reproduce.declare.paper import papers
@@ -127,25 +127,17 @@ def memory(job: Job) -> int:
 
 
 def kept(job: Job) -> float:
-    """Bytes of the states of all runs of a job, which live as long as it does: model, server's vectors, vectors of the
-    clients, and of sessions the stored models with their fingerprints."""
-    total = 0.0
-    for e in job.experiments:
-        problem: Any = e.problem
-        if problem.model is None:  # a quadratic, of a few numbers
-            continue
-        vectors = 2 + e.algorithm.per_client * problem.clients + 2 * getattr(e.clock, "sessions", 0)
-        total += 4.0 * problem.model.parameters * vectors * len(job.panel.seeds)
-    return total
+    """Bytes of the states of all runs of a job."""
+    from reproduce.runs import rates
+
+    return len(job.panel.seeds) * sum(map(rates.kept, job.experiments))
 
 
 def held(job: Job) -> float:
-    """Bytes that a cohort needs at most for the runs of a job, beside what it needs for any: what they keep, and what
-    all of them ask for at once. That was up to 68 vectors of a model a run, with twenty clients in a round (AG News in
-    Table 1 of dynamic_init), and about half of it with ten (160 runs of FedaGrac's Table 2)."""
-    problems: list[Any] = [e.problem for e in job.experiments]
-    asked = 70 * 4.0 * sum(p.model.parameters for p in problems if p.model) * len(job.panel.seeds)
-    return kept(job) + asked
+    """Bytes that a cohort needs at most for the runs of a job."""
+    from reproduce.runs import rates
+
+    return len(job.panel.seeds) * sum(map(rates.held, job.experiments))
 
 
 def expensive(job: Known) -> str:

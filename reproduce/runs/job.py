@@ -19,13 +19,13 @@ from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.client_split import ClientSplits
 from reproduce.engine.host import Progress, Stopping
 from reproduce.engine.kernels import library
-from reproduce.engine.machine import peak_memory
+from reproduce.engine.machine import free_memory, peak_memory
 from reproduce.engine.scheduler import Run, Scheduler, prepare
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.runs import saved
 from reproduce.runs.provenance import commit, environment
-from reproduce.runs.rates import estimate
+from reproduce.runs.rates import estimate, held
 from reproduce.settings import Settings, settings
 from reproduce.store import Stored
 
@@ -44,7 +44,21 @@ def begin(
 ) -> Scheduler:
     """The scheduler of all these runs, experiments in order and seeds within, at their beginning."""
     runs = prepare(experiments, seeds, splits or ClientSplits(here))
-    return Scheduler(runs, Trainer(here.threads, strategy, here.precision))
+    scheduler = Scheduler(runs, Trainer(here.threads, strategy, here.precision))
+    scheduler.cohorts = cohorts([held(run.experiment) for run in runs], free_memory(here.device))
+    return scheduler
+
+
+def cohorts(needs: Sequence[float], room: float) -> list[list[int]]:
+    """Consecutive runs, which need so many bytes each, in parts that fit into the room; one run always does."""
+    found: list[list[int]] = [[]]
+    used = 0.0
+    for i, need in enumerate(needs):
+        if found[-1] and used + need > room:
+            found, used = [*found, []], 0.0
+        found[-1].append(i)
+        used += need
+    return found
 
 
 def finish(scheduler: Scheduler, tick: Callable[[], None] | None = None) -> list[Run]:
@@ -181,4 +195,8 @@ def _follow(scheduler: Scheduler, title: str, checkpoint: Checkpoint, kept: bool
                 stopping.end(kept)
             progress.update()
 
-        finish(scheduler, tick)
+        try:
+            finish(scheduler, tick)
+        except torch.OutOfMemoryError as error:
+            why = f"the GPU's memory is too small for a client of {title} beside what its runs keep"
+            raise UserError(f"{why}: set REPRODUCE_SEEDS for fewer seeds a job, or take a larger one") from error

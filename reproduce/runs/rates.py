@@ -61,6 +61,25 @@ def others(rule: Rule) -> int:
     return bool(rule.distill) + (2 + 3 * rule.second_pass) * bool(rule.contrast)
 
 
+def kept(experiment: Experiment) -> float:
+    """Bytes of the state of a run, which lives as long as its job: model, server's vectors, vectors of the clients, and
+    of sessions the stored models with their fingerprints. A quadratic has a few numbers."""
+    problem: Any = experiment.problem
+    clients, sessions = problem.clients, getattr(experiment.clock, "sessions", 0)
+    return _vectors(problem, 2 + experiment.algorithm.per_client * clients + 2 * sessions)
+
+
+def held(experiment: Experiment) -> float:
+    """Bytes that a run needs at most beside what every cohort needs: what it keeps, and what it asks for at once. That
+    was up to 68 vectors of a model, with twenty clients in a round (AG News in Table 1 of dynamic_init), and about half
+    of it with ten (160 runs of FedaGrac's Table 2)."""
+    return kept(experiment) + _vectors(experiment.problem, 70)
+
+
+def _vectors(problem: Any, count: int) -> float:
+    return 4.0 * problem.model.parameters * count if problem.model else 0.0
+
+
 class Kind(NamedTuple):
     """The properties that the time of an experiment follows from: names of its network ("" for quadratics) and
     algorithm, multiply-accumulates per sample (of quadratics 1)."""
