@@ -144,7 +144,7 @@ class Inner:
             of = np.flatnonzero(draws == m)
             rows = sent(of, x.device)
             narrow = part({n: b[rows] for n, b in p.items()}, self.model, models[m], 1)
-            stack = Stacked(len(of), [ops.generators[r] for r in of], ops.batch)
+            stack = Stacked(len(of), [ops.generators[r] for r in of.tolist()], ops.batch)
             z = models[m].forward(stack, narrow, stack.images(x[rows])).to(self.dtype)
             weights = None if weight is None else weight[rows]
             loss = loss + _mean(-(target[rows] * z.log_softmax(-1)).sum(-1), weights)
@@ -225,7 +225,8 @@ class Masks:
             raise ValueError("a rule with a mask needs thresholds in the request")
         # thresholds [A, T], one per client and tensor -> T columns [A, 1, ...]
         self.t = [t.reshape(-1, *[1] * (b.dim() - 1)) for t, b in zip(thresholds.unbind(1), y, strict=True)]
-        positive = torch.stack([slot.row_of(chunk.plans.host(slot.request.thresholds)) > 0 for slot in chunk.slots])
+        of_slots = [slot.row_of(chunk.plans.host(slot.request.thresholds)) for slot in chunk.slots]  # type: ignore[arg-type]
+        positive = torch.stack(of_slots) > 0
         self.some, self.all = positive.any(0).tolist(), positive.all(0).tolist()
         self.frozen = self._taken(y)
         self.masks = self.frozen

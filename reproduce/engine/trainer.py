@@ -138,7 +138,7 @@ class Trainer:
         reduces = self.arithmetic in strategy.precisions
         applied = reduces and (device_data.device.type == "cuda" or self.arithmetic == "bfloat16")
         self.used.add(f"{strategy.name}+{self.arithmetic}" if applied else strategy.name)
-        options = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
+        options: dict[str, Any] = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
         return partial(_fitting, partial(strategy.train, device_data=device_data, **options), chunk)
 
 
