@@ -12,7 +12,7 @@ check_platform()  # before what Windows does not have is imported
 from reproduce.declare.experiment import SCALES  # noqa: E402
 
 
-def scale(parser: argparse.ArgumentParser, default: str = "paper") -> None:
+def scale(parser: argparse._ActionsContainer, default: str = "paper") -> None:
     known = ", ".join(f"{name} (default)" if name == default else name for name in SCALES)
     parser.add_argument("--scale", default=default, metavar="SCALE", help=known)
 
@@ -26,6 +26,6 @@ def as_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
-def reuse(parser: argparse.ArgumentParser) -> None:
+def reuse(parser: argparse._ActionsContainer) -> None:
     about = "own code: take results as they are if its files are the same, go on from checkpoints"
     parser.add_argument("--reuse", action="store_true", help=about)

@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 NAME = "play"
 WRITTEN = ".md", ".csv", ".png", ".pdf"
 """Endings of what is written."""
+SCORES, DECAYS = ("macro_f1", "balanced_accuracy", "auc"), ("constant", "cosine", "step", "sqrt")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("algorithms", nargs="*", metavar="ALGORITHM", help='such as fedprox "fedprox(mu=0.01)"')
+    parser.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help='such as fedprox "fedprox(mu=0.01)"')
     on = "aliases or panels; with --all and --list by default all aliases"
-    add("--on", nargs="+", default=[], metavar="BENCHMARK", help=on)
+    parser.add_argument("--on", nargs="+", default=[], metavar="BENCHMARK", help=on)
+    add = parser.add_argument_group("your own data, network and clients").add_argument
     data = (
-        "your own: a folder of class folders with pictures, a CSV, parquet or npz file; "
+        "a folder of class folders with pictures, a CSV, parquet or npz file; "
         "without --on on a plain benchmark, which --cost shows"
     )
     add("--data", metavar="FOLDER|FILE", help=data)
@@ -44,11 +45,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--partition", metavar="PARTITION", help='such as "Dirichlet(0.3)", or column:NAME of --data')
     add("--clients", type=int, metavar="N", help="number of clients (plain benchmark: 20)")
     add("--epochs", type=float, metavar="E", help="passes of a client per round, such as 0.5 (plain benchmark: 2)")
-    add("--by-client", action="store_true", help="also the accuracy of the worst client, and its spread over clients")
-    cli.scale(parser, "reduced")
+    group = parser.add_argument_group("what is trained")
+    cli.scale(group, "reduced")
+    add = group.add_argument
     add("--seeds", default="0-4", metavar="SEEDS", help="reported seeds, such as 0-4 (default) or 0,2,7")
     add("--all", action="store_true", help="all algorithms of the papers; those that do not fit are left out")
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
+    add("--lr-decay", default="", choices=DECAYS, help="of all learning rates, over the rounds")
     add(
         "--tune",
         action="store_true",
@@ -56,20 +59,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     grid = "of each one's rate, to try, such as 0.1,1,10 (default: eight from 0.03 to 100)"
     add("--grid", metavar="FACTORS", help=grid)
-    asked = parser.add_mutually_exclusive_group()
+    add = parser.add_argument_group("what is measured").add_argument
+    add("--metric", default="", choices=SCORES, help="what is compared in place of accuracy")
+    add("--by-client", action="store_true", help="also the accuracy of the worst client, and its spread over clients")
+    add("--target", type=float, metavar="SCORE", help="also the round and the bytes at which runs reach it")
+    group = parser.add_argument_group("what is done, shown and written")
+    asked = group.add_mutually_exclusive_group()
     for name, about in {
         "--list": "show the benchmarks with size and cost; train nothing",
         "--cost": "show what it would cost; train nothing",
-        "--finished": "take stale results as they are; train nothing",
+        "--finished": "take results of older code as they are; train nothing",
     }.items():
         asked.add_argument(name, action="store_true", help=about)
-    cli.reuse(parser)
-    cli.as_json(parser)
-    add("-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf")
+    cli.reuse(group)
+    cli.as_json(group)
+    group.add_argument("--save", metavar="FOLDER", help="gets the trained models, a safetensors file a run")
+    group.add_argument("-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf")
 
 
 def run(args: argparse.Namespace) -> None:
     configure({"REPRODUCE_REUSE": "1"} if args.reuse else {})
+    configure({"REPRODUCE_SAVE": args.save} if args.save else {})
     from reproduce.play.benchmarks import ALIASES
     from reproduce.play.owndata import benchmarks as chosen
     from reproduce.play.specs import ALL, parse
@@ -81,7 +91,8 @@ def run(args: argparse.Namespace) -> None:
         specs += map(parse, ALL)
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
     own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
-    own |= {"drop": args.drop, "epochs": args.epochs, "by_client": args.by_client}
+    own |= {"drop": args.drop, "epochs": args.epochs, "by_client": args.by_client, "metric": args.metric}
+    own |= {"lr_decay": args.lr_decay, "target": args.target}
     places = args.on or ([] if any(own.values()) else aliases)
     benchmarks = chosen(places, scale, **own, label=args.label)
     if args.list:

@@ -53,6 +53,9 @@ class Metric:
 
 RECORDED = {
     "accuracy": Metric("percent", "higher", "accuracy on the test data", PERCENT),
+    "macro_f1": Metric("percent", "higher", "macro F1 on the test data", PERCENT),
+    "balanced_accuracy": Metric("percent", "higher", "mean accuracy of the classes on the test data", PERCENT),
+    "auc": Metric("percent", "higher", "mean area under the curve of each class against the rest", PERCENT),
     "distance": Metric("distance", "lower", "distance to the optimum", SIZE),
     "train_loss": Metric("loss", "lower", "loss on training data", SIZE),
 }

@@ -20,6 +20,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -34,6 +35,7 @@ from reproduce.play.owndata import benchmarks
 from reproduce.play.scores import summary
 from reproduce.play.specs import parse
 from reproduce.runs.plan import Job
+from reproduce.settings import configure
 
 __all__ = ["curves", "play", "summary"]
 
@@ -49,6 +51,7 @@ def play(
     seeds: Iterable[int] = range(5),
     tune: bool = False,
     grid: Iterable[float] = FACTORS,
+    save: str | Path | None = None,
     **own: Any,
 ) -> pd.DataFrame:
     """Train algorithms on benchmarks and return one row per benchmark, algorithm and seed (`Match.frame`, and the name
@@ -60,13 +63,16 @@ def play(
     tune: first choose every algorithm's rate from a grid of equal size, by a tenth of the training data that no client
     has (`partitions.heldout`) and on seeds that are not reported.
     grid: what its own rate is multiplied with for that, in ascending order.
-    own: data, label, model, partition, clients, epochs in place of the benchmarks', by_client, as `owndata.benchmarks`
-    takes them (data: a path, arrays (x, y), a DataFrame, a data set of torch or of `datasets`, or a dict of "train" and
-    "test" with one each); with data and without `on`, the plain benchmark of `play.owndata`.
+    save: a folder that gets the trained model of each run (`runs.saved`).
+    own: data, label, model, partition, clients, epochs in place of the benchmarks', by_client, metric, lr_decay,
+    target, as `owndata.benchmarks` takes them (data: a path, arrays (x, y), a DataFrame, a data set of torch or of
+    `datasets`, or a dict of "train" and "test" with one each); with data and without `on`, the plain benchmark of
+    `play.owndata`.
 
     Raises UserError for unknown names, options of a wrong type, an algorithm that does not fit a benchmark, and data
     that are missing; a class of the user's own that raises while it trains is a row with its error.
     """
+    configure({"REPRODUCE_SAVE": str(save or "")})
     asked = [algorithms] if isinstance(algorithms, str) else list(algorithms)
     places = [on] if isinstance(on, str) else list(on)
     if not places and own.get("data") is None:
@@ -87,8 +93,10 @@ def curves(runs: pd.DataFrame, metric: str = "") -> pd.DataFrame:
     """Every evaluation of what `play` returned, or of some rows of it, as seaborn draws it: benchmark, algorithm, lr,
     seed, round, time (virtual seconds, NaN with rounds), metric, value, status.
 
-    metric: "loss", say; by default the one of the score. Where a model has several sizes it is their mean. Raises
-    UserError for rows of another process, and where later runs of the same names have replaced these.
+    metric: "loss", say; by default the one of the score. Where a model has several sizes it is their mean. With
+    by_client "per_client" has a row for each client, in the column `client`, and "per_client_tuned" its accuracy at the
+    end after a local epoch. Raises UserError for rows of another process, and where later runs of the same names have
+    replaced these.
     """
     named = runs[runs["run"] != ""] if "run" in runs else runs[:0]
     if named.empty or not {*named["run"]} <= {*_PLAYED}:
@@ -103,7 +111,8 @@ def curves(runs: pd.DataFrame, metric: str = "") -> pd.DataFrame:
             raise UserError(f"{name} has no {measured}: name another metric, or play it again")
         found.append(mine.assign(benchmark=benchmark.name, algorithm=str(algorithm), metric=measured))
     columns = ["benchmark", "algorithm", "lr", "seed", "round", "time", "metric", "value", "status"]
-    return pd.concat(found, ignore_index=True)[columns]
+    whole = pd.concat(found, ignore_index=True)
+    return whole[[*columns, *({"client"} & {*whole.columns})]]
 
 
 class _Package(ModuleType):

@@ -50,6 +50,7 @@ class Benchmark:
     declared.
 
     reference: the label of the one that all are compared with. substitute: what stands in for the paper's setting.
+    score: what is compared in place of accuracy. target: a score, of which it is said when runs reach it.
     """
 
     name: str
@@ -58,6 +59,8 @@ class Benchmark:
     own: Mapping[str, Experiment]
     reference: str
     substitute: str = ""
+    score: str = ""
+    target: float | None = None
 
     @property
     def declared(self) -> str:
@@ -77,7 +80,7 @@ class Benchmark:
     @property
     def metric(self) -> tuple[str, str]:
         """The compared metric and its unit."""
-        return ("accuracy", "%") if self.has_data else ("distance", "")
+        return (self.score or "accuracy", "%") if self.has_data else ("distance", "")
 
     @property
     def by_client(self) -> bool:

@@ -11,7 +11,7 @@ import pandas as pd
 from reproduce import files
 from reproduce.play import across
 from reproduce.play.match import TUNING_SEEDS, Match
-from reproduce.play.scores import AT_EDGE, BY_CLIENT, number, span, summary
+from reproduce.play.scores import AT_EDGE, number, span, summary
 from reproduce.report import captions, figures
 from reproduce.report.entries import scale_line
 from reproduce.report.formats import block, md
@@ -22,25 +22,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEADER = ("BENCHMARK", "ALGORITHM", "RATE", "MEAN", "95 % INTERVAL", "DIFFERENCE", "95 % INTERVAL ", "RANK", "STATE")
-CLIENTS = ("worst client", "spread over clients")
-"""Columns before the last two, if clients are told apart."""
-RIGHT = ("RATE", "MEAN", "DIFFERENCE", "RANK", *(name.upper() for name in CLIENTS))
+BESIDE = {
+    "worst_client": "worst client", "client_spread": "spread over clients",
+    "to_target": "to target", "bytes_to_target": "MB to target",
+}  # fmt: skip
+"""Columns before the last two, if they are asked for, and their names."""
+RIGHT = ("RATE", "MEAN", "DIFFERENCE", "RANK", *(name.upper() for name in BESIDE.values()))
 
 
 def header(found: pd.DataFrame) -> list[str]:
     """The names of the columns of `rows`."""
-    return [*HEADER[:-2], *(name.upper() for name in CLIENTS * (BY_CLIENT[0] in found)), *HEADER[-2:]]
+    return [*HEADER[:-2], *(words.upper() for name, words in BESIDE.items() if name in found), *HEADER[-2:]]
 
 
 def rows(found: pd.DataFrame) -> list[list[str]]:
     """The cells under `header` of a `summary`, but for what does not fit."""
-    lines, apart = [], [name for name in BY_CLIENT if name in found]
+    lines, apart = [], [name for name in BESIDE if name in found]
     for one in found[~found["status"].str.startswith("refused")].to_dict("records"):
         mean, interval = number(one["mean"]), span(one["low"], one["high"])
         difference = number(one["difference"]), span(one["difference_low"], one["difference_high"])
         rank = "" if math.isnan(one["rank"]) else f"{one['rank']:.0f}"
         rate = "" if math.isnan(one["lr"]) else f"{one['lr']:.3g}"
-        clients = [number(one[name]) for name in apart]
+        clients = [number(one[name] / (1e6 if name == "bytes_to_target" else 1)) for name in apart]
         named = [one["benchmark"], one["algorithm"], rate]
         state = one["status"].partition(": ")[0].replace(AT_EDGE, f" {across.EDGE}")
         lines.append([*named, mean, interval, *difference, *clients, rank, state])
@@ -55,8 +58,9 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
         out += [*across.markdown(found), ""]
     for benchmark in match.benchmarks:
         metric, unit = benchmark.metric
+        beside = [words for name, words in BESIDE.items() if name in found]
         head = ["algorithm", "rate", f"{metric}{f' ({unit})' * bool(unit)}", "95 % interval",
-                f"minus {md(benchmark.reference)}", "95 % interval", *CLIENTS * (BY_CLIENT[0] in found),
+                f"minus {md(benchmark.reference)}", "95 % interval", *beside,
                 "rank", "state"]  # fmt: skip
         mine = [[*map(md, line[1:])] for line in rows(found[found["benchmark"] == benchmark.name])]
         out += [
@@ -89,6 +93,12 @@ def notes(match: Match) -> list[str]:
             "A client's accuracy is that on its own part of the test set if that is split, else on the test samples in "
             "the proportions of its labels. The spread is the standard deviation over clients."
         )
+    found += [
+        f"To target: the round, or the virtual second, of the first evaluation at {b.target:g} or better, and the "
+        "megabytes that all clients together were sent and sent until then; empty where a seed does not reach it."
+        for b in match.benchmarks[:1]
+        if b.target is not None
+    ]
     if match.tune:
         rates = ", ".join(f"{f:g}" for f in match.factors)
         found.append(

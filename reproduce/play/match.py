@@ -24,12 +24,12 @@ import pandas as pd
 from reproduce.declare.experiment import Experiment, Panel, canonical
 from reproduce.engine.host import memory
 from reproduce.errors import OwnCodeError, UserError
-from reproduce.files import sole
+from reproduce.files import check_writable, sole
 from reproduce.partitions.heldout import HELD_OUT, JUDGE, judged
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
 from reproduce.play.specs import Spec, parse
-from reproduce.runs import costs, plan, results, training
+from reproduce.runs import costs, plan, results, saved, training
 from reproduce.runs.plan import Job
 from reproduce.settings import settings
 from reproduce.text import counted, duration, short
@@ -117,7 +117,7 @@ class Match:
     def holds(self, j: Job) -> bool:
         """Tells whether nothing of a job needs training."""
         standing = results.standing(j)
-        return standing.usable if self.finished else standing.holds
+        return (standing.usable if self.finished else standing.holds) and models_there(j)
 
     def groups(self, jobs: Iterable[tuple[Entry, Job]]) -> list[tuple[list[Entry], list[Job]]]:
         """Groups to train together: the package's algorithms on one benchmark with equal seeds, as many as fit into
@@ -125,7 +125,8 @@ class Match:
         found: dict[object, list[tuple[list[Entry], list[Job]]]] = {}
         filled: dict[object, float] = {}
         for entry, j in jobs:
-            key = (entry.benchmark.name, j.panel.seeds, entry.spec if entry.own else None)
+            trained = results.standing(j).holds  # and lacks its models: all of its runs are trained again
+            key = (entry.benchmark.name, j.panel.seeds, entry.spec if entry.own else None, trained)
             cohorts, size = found.setdefault(key, []), costs.held(j)
             if not cohorts or filled[key] + size > memory() / 2:
                 cohorts.append(([], []))
@@ -173,6 +174,10 @@ class Match:
 
     def check(self) -> None:
         """Raises MissingData or UserError if something of it cannot be trained here."""
+        if folder := settings().save:
+            if lost := [b.name for b in self.benchmarks if not b.has_data]:
+                raise UserError(f"{lost[0]} has a function and no model to save: leave --save out")
+            check_writable(folder / "one")
         for entry in () if self.finished else self.entries:
             for j in filter(None, [self.reported(entry), *self.grid(entry)]):
                 if not results.standing(j).usable:
@@ -230,7 +235,7 @@ class Match:
     def frame(self) -> pd.DataFrame:
         """One row per benchmark, algorithm and seed: benchmark, scale, algorithm, lr, seed, metric, value, difference
         (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ..."), edge, chosen_on
-        (`HELD_OUT`, or ""); `scores.BY_CLIENT` if clients are told apart somewhere.
+        (`HELD_OUT`, or ""); what is `scores.beside` it somewhere.
 
         The value is a mean over a run's last evaluations (`Benchmark.window`), over the sizes where a model has
         several; NaN where there is none.
@@ -241,7 +246,7 @@ class Match:
             base = mine[0].set_index("seed")["value"]
             parts += [rows.assign(difference=rows["value"] - rows["seed"].map(base)) for rows in mine]
         columns = ["benchmark", "scale", "algorithm", "lr", "seed", "metric", "value", "difference", "status"]
-        columns += scores.BY_CLIENT if any(b.by_client for b in self.benchmarks) else ()
+        columns += dict.fromkeys(name for b in self.benchmarks for name in scores.beside(b))
         return pd.concat(parts, ignore_index=True).reindex(columns=[*columns, "edge", "chosen_on"])
 
     def _rows(self, entry: Entry) -> pd.DataFrame:
@@ -276,6 +281,12 @@ class Match:
         found = [(e, self.reported(e)) for e in self.entries if e.benchmark is benchmark]
         curves = [scores.curves(j, benchmark).assign(algorithm=e.spec.text) for e, j in found if j is not None]
         return pd.concat(curves, ignore_index=True)
+
+
+def models_there(j: Job) -> bool:
+    """Tells whether the models of a job are where they are to be saved, if they are."""
+    kept, folder = [e for e in j.experiments if JUDGE not in e.labels], settings().save
+    return folder is None or all(saved.path(folder, e, seed).is_file() for e in kept for seed in j.panel.seeds)
 
 
 def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:

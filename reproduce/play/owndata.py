@@ -51,13 +51,18 @@ class Own:
     clients: int | None = None
     epochs: float | None = None
     by_client: bool = False
+    metric: str = ""
+    lr_decay: str = ""
+    target: float | None = None
 
     @property
     def title(self) -> str:
         """The replacements as they stand in the name of a benchmark."""
         records = [_words(record) for record in (self.model, self.partition) if record is not None]
         counts = [f"{self.clients} clients" * bool(self.clients), f"{self.epochs} epochs" * bool(self.epochs)]
-        return ", ".join(filter(None, [self.name, *records, *counts, "by client" * self.by_client]))
+        asked = ["by client" * self.by_client, self.metric, f"{self.lr_decay} rates" * bool(self.lr_decay)]
+        asked += ["bytes" * (self.target is not None)]
+        return ", ".join(filter(None, [self.name, *records, *counts, *asked]))
 
     def put(self, e: Experiment) -> Experiment:
         """The experiment with these replacements in place of its own parts."""
@@ -65,8 +70,13 @@ class Own:
         system = replace(e.system, work=Epochs(self.epochs)) if self.epochs else e.system
         if self.by_client and not isinstance(e.clock, Rounds):
             raise ValueError("clients are told apart where there are rounds")
-        clock = replace(e.clock, by_client=True) if self.by_client else e.clock
-        return replace(e, problem=self.noisy(replace(problem, **self.fields)), system=system, clock=clock)
+        problem = self.noisy(replace(problem, **self.fields)) if self.fields else problem
+        return replace(e, problem=problem, system=system, clock=self.timed(e.clock))
+
+    def timed(self, clock: Any) -> Any:
+        """The clock with what is asked for."""
+        changes = {"by_client": self.by_client, "lr_decay": self.lr_decay, "traffic": self.target is not None}
+        return replace(clock, **{name: value for name, value in changes.items() if value})
 
     def noisy(self, problem: Classification) -> Any:
         """The problem with the noise of its clients, if any is asked for."""
@@ -78,6 +88,7 @@ class Own:
         partition = labels.IID() if isinstance(self.partition, FeatureNoise) else self.partition
         given = {"model": self.model, "partition": partition, "clients": self.clients, "data": self.data}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        changes |= {"scores": (self.metric,)} if self.metric else {}
         if self.data:
             half = (0.5,) * self.data.shape[0] if len(self.data.shape) == 3 else ()
             changes |= {"mean": half, "std": half, "pad": 0, "tokenizer": "hashed"}
@@ -101,15 +112,21 @@ def benchmarks(
     epochs: float | None = None,
     by_client: bool = False,
     drop: Sequence[str] = (),
+    metric: str = "",
+    lr_decay: str = "",
+    target: float | None = None,
 ) -> list[Benchmark]:
     """The benchmarks of these names; with what is the user's own in place of theirs, and without names a plain one.
 
     data: what `userdata.bring` takes. model: "module:name(number=1)", a class or a function that can be imported, or a
     record of `models.declared`. partition: "Dirichlet(0.3)", "column:NAME", or a record. epochs: of a client in a
     round, 0.5 say. by_client: with columns `worst_client`, the accuracy of the worst client, and `client_spread`, the
-    standard deviation over clients. drop: columns of the data that are left out. Raises UserError.
+    standard deviation over clients. drop: columns of the data that are left out. metric: what is compared in place of
+    accuracy, "macro_f1", "balanced_accuracy" or "auc". lr_decay: of rates over rounds, "cosine", "step", "sqrt" or
+    "constant". target: a score, with columns of the round and the bytes at which runs reach it. Raises UserError.
     """
-    if all(given is None for given in (data, model, partition, clients, epochs, drop or None)) and not by_client:
+    given = (data, model, partition, clients, epochs, target)
+    if all(value is None for value in given) and not (drop or by_client or metric or lr_decay):
         return [find(name, scale) for name in dict.fromkeys(on)]
     column = partition.removeprefix(COLUMN) if isinstance(partition, str) and partition.startswith(COLUMN) else ""
     if not on and data is None:
@@ -129,7 +146,7 @@ def benchmarks(
             raise UserError(f"{partition} has {found.holders} clients, not {clients}: leave --clients out")
         partition, clients = ByColumn(found, column), found.holders
     split = parse(partition) if isinstance(partition, str) else partition
-    own = Own(found, name, _model(model), split, clients, epochs, by_client)
+    own = Own(found, name, _model(model), split, clients, epochs, by_client, metric, lr_decay, target)
     return [_replaced(find(name, scale), own) for name in dict.fromkeys(on)] or [_plain(own, scale)]
 
 
@@ -177,7 +194,7 @@ def _plain(own: Own, scale: str) -> Benchmark:
             problem = filled.noisy(Classification(**filled.fields, batches=Shuffled(BATCH)))
     except UserError as error:
         raise UserError(f"{error}{_hint(own)}") from error
-    clock, epochs = Rounds(ROUNDS[scale], by_client=own.by_client), own.epochs or EPOCHS
+    clock, epochs = own.timed(Rounds(ROUNDS[scale])), own.epochs or EPOCHS
     template = Experiment({"algorithm": "fedavg"}, problem, System(Epochs(epochs)), FedAvg(RATE), clock)
     said = (
         f"{own.name}: {data.words}; {_words(filled.partition)} over {filled.clients} clients; {_words(filled.model)}; "
@@ -185,7 +202,8 @@ def _plain(own: Own, scale: str) -> Benchmark:
     )
     title = replace(own, name="").title
     name = f"{own.name} ({title})" if title else own.name
-    return Benchmark(name, scale, own.name, {"fedavg": template}, "fedavg", "; ".join(filter(None, [said, own.note])))
+    said = "; ".join(filter(None, [said, own.note]))
+    return Benchmark(name, scale, own.name, {"fedavg": template}, "fedavg", said, own.metric, own.target)
 
 
 def small(data: UserData) -> Model:
@@ -200,7 +218,7 @@ def _replaced(benchmark: Benchmark, own: Own) -> Benchmark:
     name = f"{benchmark.name} with {own.title}"
     experiments = {}
     for label, e in benchmark.own.items():
-        if not isinstance(e.problem, Classification):
+        if (own.fields or own.epochs) and not isinstance(e.problem, Classification):
             raise UserError(f"{name}: {benchmark.name} has a function and no data to replace")
         try:
             experiments[label] = own.put(e)
@@ -208,7 +226,7 @@ def _replaced(benchmark: Benchmark, own: Own) -> Benchmark:
             raise UserError(f"{name} cannot be: {error}{_hint(own)}") from error
     said = f"with {own.title}" + (f" ({own.data.words})" if own.data else "")
     words = "; ".join(filter(None, [benchmark.substitute, said, own.note]))
-    return replace(benchmark, name=name, own=experiments, substitute=words)
+    return replace(benchmark, name=name, own=experiments, substitute=words, score=own.metric, target=own.target)
 
 
 def _hint(own: Own) -> str:

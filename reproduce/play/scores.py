@@ -23,15 +23,28 @@ BY_CLIENT = ("worst_client", "client_spread")
 """Beside them where clients are told apart: the accuracy of the worst one, the standard deviation over clients."""
 
 
+TO_TARGET = ("to_target", "bytes_to_target")
+"""Beside them with a target: the round, or the virtual second, of the first evaluation that reaches it, and the bytes
+that all clients were sent and sent until then."""
+
+
+def beside(benchmark: Benchmark) -> tuple[str, ...]:
+    """The columns beside the score."""
+    return BY_CLIENT * benchmark.by_client + TO_TARGET * (benchmark.target is not None)
+
+
 def curves(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFrame:
-    """Every evaluation as a row: lr, seed, round, time, value, status; where models of several sizes are evaluated,
-    their mean. metric: another one than the benchmark's."""
+    """Every evaluation as a row: lr, seed, round, time, value, status, of "per_client" and "per_client_tuned" for each
+    `client`; where models of several sizes are evaluated, their mean. metric: another one than the benchmark's."""
     seeds = {job.panel.name: job.panel.seeds}
     frame = histories.load(
         [histories.Source(job.panel.name, Path(job.output))], job.scale, (), job.experiments, seeds
     ).frame
     rows = frame[frame["metric"] == (metric or benchmark.metric[0])]
-    means = rows.groupby(["lr", "seed", "round"], sort=True).agg(
+    if metric.startswith("per_client"):
+        rows = rows.assign(client=rows["key"].astype(int))
+    by = ["lr", "seed", "round", *({"client"} & {*rows.columns})]
+    means = rows.groupby(by, sort=True).agg(
         time=("time", "first"), value=("value", lambda v: v.mean(skipna=False)), status=("status", "first")
     )
     return means.reset_index()
@@ -39,11 +52,21 @@ def curves(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFrame:
 
 def of(job: Job, benchmark: Benchmark) -> pd.DataFrame:
     """The scores of runs as rows: lr, seed, value, status. A value is the mean of a run's last evaluations; NaN for a
-    run that diverged. With `BY_CLIENT`, if clients are told apart, likewise."""
+    run that diverged. With what is `beside` it: numbers by client likewise, NaN for a target that was missed."""
     found = _last(curves(job, benchmark), benchmark)
     for name in BY_CLIENT * benchmark.by_client:
         found[name] = _last(curves(job, benchmark, name), benchmark)["value"]
-    return found
+    return found if benchmark.target is None else found.join(_to_target(job, benchmark), on=["lr", "seed"])
+
+
+def _to_target(job: Job, benchmark: Benchmark) -> pd.DataFrame:
+    """`TO_TARGET` of the runs (lr, seed) that reach it."""
+    rows, (name, _) = curves(job, benchmark), benchmark.metric
+    rows["to_target"] = rows["time"].fillna(rows["round"])
+    rows["bytes_to_target"] = sum(curves(job, benchmark, f"bytes_{way}")["value"] for way in ("down", "up"))
+    sign = metric(name).sign
+    reached = rows[sign * rows["value"] >= sign * benchmark.target]  # type: ignore[operator]
+    return reached.groupby(["lr", "seed"])[[*TO_TARGET]].first()
 
 
 def _last(curves: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
@@ -63,10 +86,10 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """One row per benchmark and algorithm of what `play` returns.
 
     lr, metric, seeds; mean with its 95 % t-interval low, high; difference to the reference, paired by seed, with
-    difference_low, difference_high; rank (1: the best mean); status; chosen_on, what chose the rate; means of
-    `BY_CLIENT`, if there are any. Numbers are NaN where a seed has none, intervals also with one seed. An interval ends
-    where the means that are possible end (`Metric.range`): as nothing lies beyond, it covers the true mean as often as
-    the t-interval.
+    difference_low, difference_high; rank (1: the best mean); status; chosen_on, what chose the rate; means of what is
+    `beside` the score, if there is anything. Numbers are NaN where a seed has none, intervals also with one seed. An
+    interval ends where the means that are possible end (`Metric.range`): as nothing lies beyond, it covers the true
+    mean as often as the t-interval.
     """
     rows = []
     for (benchmark, algorithm), runs in frame.groupby(["benchmark", "algorithm"], sort=False):
@@ -83,7 +106,9 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     signed = -found["mean"] * [metric(name).sign for name in found["metric"]]
     found.insert(11, "rank", signed.groupby(found["benchmark"]).rank(method="min"))
     groups = frame.groupby(["benchmark", "algorithm"], sort=False)
-    return found.assign(**{n: groups[n].agg(lambda v: v.mean(skipna=False)).tolist() for n in BY_CLIENT if n in frame})
+    return found.assign(
+        **{n: groups[n].agg(lambda v: v.mean(skipna=False)).tolist() for n in BY_CLIENT + TO_TARGET if n in frame}
+    )
 
 
 def _counted(statuses: pd.Series[str]) -> list[str]:

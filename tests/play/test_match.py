@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import safetensors.numpy
 from own_algorithms import OWN
 from runs import run
 from scipy import stats
@@ -27,7 +28,7 @@ from reproduce.errors import Stopped, UserError
 from reproduce.papers.dynamic_init.variants import DistilledFedACG, DistilledFedProx, DistilledScaffold
 from reproduce.papers.fedacs.variants import DrawnTwice, FedACSByLinks, FedACSDrawnTwice, FedAUByDraws
 from reproduce.papers.fiarse.variants import FirstWindow, SteppedHeteroFL
-from reproduce.play import display, play, summary
+from reproduce.play import curves, display, play, summary
 from reproduce.play import match as matches
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import FACTORS, Match, joined
@@ -167,6 +168,46 @@ def test_clients_are_told_apart_where_it_is_asked_for(folder: Path) -> None:
     assert display.rows(summary(frame))[1][-4:-2] == [number(summary(frame)[name][1]) for name in BY_CLIENT]
     heads = [display.header(summary(f)) for f in (frame, plain)]
     assert len(heads[0]) == len(heads[1]) + 2 == len(display.rows(summary(frame))[0])
+
+
+def test_scores_targets_bytes_and_models_where_they_are_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first evaluation at the target, read from the history; a model that is gone is trained again."""
+    asked: dict[str, Any] = {"on": "fedagrac-steps", "scale": "smoke", "seeds": (0, 1), "metric": "auc"}
+    (benchmark,) = benchmarks(["fedagrac-steps"], "smoke", metric="auc", lr_decay="step", target=0.0)
+    runs = run([benchmark.experiment(Spec("scaffold"))], seeds=(0, 1))
+    curves_ = [[v for _, _, m, _, v in r.state["history"] if m == "auc"] for r in runs]
+    target = (sorted(curves_[0])[1] + sorted(curves_[0])[2]) / 2
+    frame = play("scaffold", **asked, lr_decay="step", target=target, save="models")
+    mine = frame[frame["algorithm"] == "scaffold"]
+    assert curves(mine)["value"].tolist() == pytest.approx([v for curve in curves_ for v in curve])
+    for row, one in zip(mine.to_dict("records"), runs, strict=True):
+        rows = one.state["history"]
+        first = next(r for r, _, m, _, v in rows if m == "auc" and v >= target)
+        assert 0 < first == row["to_target"]
+        assert row["bytes_to_target"] == sum(v for r, _, m, _, v in rows if r == first and m.startswith("bytes"))
+    assert display.rows(summary(frame))[1][-3] == number(summary(frame)["bytes_to_target"][1] / 1e6)
+    missed = play("scaffold", **asked, lr_decay="step", target=101.0)
+    assert "nothing to train" in capsys.readouterr().err
+    assert missed["to_target"].isna().all()
+    models = {file.name: file.read_bytes() for file in Path("models").iterdir()}
+    assert len(models) == 4
+    gone = Path("models") / min(models)
+    gone.unlink()
+    play("scaffold", **asked, lr_decay="step", target=101.0, save="models")
+    assert "1 of 2 results to train" in capsys.readouterr().err
+    tensors = safetensors.numpy.load(gone.read_bytes())
+    assert all(np.array_equal(v, safetensors.numpy.load(models[gone.name])[k]) for k, v in tensors.items())
+
+
+def test_every_client_is_a_row_of_the_curves(folder: Path) -> None:
+    frame = play("fedavg", on="fedagrac-steps", scale="smoke", seeds=(0,), by_client=True)
+    each, worst = curves(frame, "per_client"), curves(frame, "worst_client")
+    assert each.groupby("round")["value"].min().tolist() == worst["value"].tolist()
+    tuned = curves(frame, "per_client_tuned")
+    assert {*tuned["round"]} == {each["round"].max()}
+    assert tuned["client"].tolist() == each[each["round"] == each["round"].max()]["client"].tolist()
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
