@@ -99,24 +99,18 @@ class Graph:
         steps = [replace(s, factor=factor) if s.op == "conv" else s for s in self.steps]
         return replace(self, shapes=shapes, steps=tuple(steps))
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "shapes": self.shapes,
-            "buffers": sorted(self.buffers),
-            "steps": [astuple(step)[:4] for step in self.steps],
-            "outputs": self.outputs,
-            "features": self.features,
-            "untraced": self.untraced,
-        }
+    def to_json(self) -> list[Any]:
+        """As JSON, the fields in order; a step that is kept has no factor."""
+        steps = [astuple(step)[:4] for step in self.steps]
+        return [self.shapes, sorted(self.buffers), steps, self.outputs, self.features, self.untraced]
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> Graph:
+    def from_json(data: list[Any]) -> Graph:
         """The inverse of `to_json`."""
-        steps = [Step(op, tuple(inputs), layer, tuple(map(tuple, rest))) for op, inputs, layer, rest in data["steps"]]
-        shapes = {name: tuple(shape) for name, shape in data["shapes"].items()}
-        outputs = tuple(data["outputs"])
-        return Graph(shapes, frozenset(data["buffers"]), tuple(steps), outputs, data["features"], data["untraced"])
+        shapes, buffers, steps, outputs, *rest = data
+        made = [Step(op, tuple(inputs), layer, tuple(map(tuple, options))) for op, inputs, layer, options in steps]
+        named = {name: tuple(shape) for name, shape in shapes.items()}
+        return Graph(named, frozenset(buffers), tuple(made), tuple(outputs), *rest)
 
 
 class Count:
