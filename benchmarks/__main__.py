@@ -1,6 +1,6 @@
-"""`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N] [--seed N]`: measures the engine, prints Markdown tables.
+"""`python -m benchmarks [NAME ...] [--isa LEVEL] [...]`: measures the engine, prints Markdown tables.
 
-Without a name everything but `fig4`, `choice`, `modules`, `precision`, `gpu`, `gpu-dry`, `plan`,
+Without a name everything but `fig4`, `choice`, `modules`, `precision`, `gpu`, `gpu-dry`, `hour`, `plan`,
 `peers`, `schedules`, `events`, `roberta`, `play`, `rules`, `asked`, `windows`, `readings` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
@@ -19,6 +19,7 @@ throughput  training samples per second of the trainer's choice on one core
 precision   ResNet-18 in bfloat16 against float32
 gpu         ways to train every network on CUDA, checked against the reference, beside JAX and a loop (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
+hour        that, and jobs of FedACS and FIARSE, on a GPU within `--minutes N` (60)
 faults      kills of every kind against all smoke jobs, `--kills N` of them (200), sampled by `--seed N` (0)
 plan        writes the rates of committed runs, by which plans estimate, and how far the estimates are from them
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
@@ -47,6 +48,7 @@ from benchmarks import (
     cohorts,
     faults,
     gpu,
+    hour,
     modules,
     planned,
     precision,
@@ -151,6 +153,7 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "precision": precision.main,
     "gpu": gpu.main,
     "gpu-dry": gpu.dry,
+    "hour": hour.main,
     "plan": planned.planned,
     "faults": faults.faults,
     "peers": peers,
@@ -189,6 +192,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--isa")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("-h", "--help", action="store_true")
     args = parser.parse_args(arguments)
     if args.help:
@@ -209,7 +213,7 @@ def main(arguments: list[str]) -> int:
     versions = f"Python {platform.python_version()}, torch {torch.__version__}, numpy {numpy.__version__}"
     print(f"Machine: {machine()['processor']}, {os.cpu_count()} cores, load {load:.1f}; {versions}")
     print(f"Compiled code: {', '.join(library.how().values())}")
-    more: dict[str, list[object]] = {"faults": [args.kills, args.seed], "readings": [papers]}
+    more: dict[str, list[object]] = {"faults": [args.kills, args.seed], "hour": [args.minutes], "readings": [papers]}
     for name in (n for n in args.names or DEFAULT if n not in papers):
         print(f"\n## {name}\n\n{(COMMANDS[name].__doc__ or '').splitlines()[0]}\n", flush=True)
         COMMANDS[name](*more.get(name, []))
