@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--label", default="label", metavar="COLUMN", help="of --data, with the labels (default: label)")
     add("--drop", nargs="+", default=[], metavar="COLUMN", help="of --data, to leave out, such as a row number")
     add("--model", metavar="NETWORK", help="a torch.nn.Module: my_file:Net(width=8), with literals")
-    add("--partition", metavar="PARTITION", help='such as "Dirichlet(0.3)", or column:NAME of --data')
+    add("--partition", metavar="PARTITION", help='"Dirichlet(0.3)", a file who.parquet, or column:NAME of --data')
     add("--clients", type=int, metavar="N", help="number of clients (plain benchmark: 20)")
     add("--epochs", type=float, metavar="E", help="passes of a client per round, such as 0.5 (plain benchmark: 2)")
     group = parser.add_argument_group("what is trained")

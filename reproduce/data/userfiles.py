@@ -7,6 +7,7 @@ takes hidden folders for classes; pandas guesses labels.
 from __future__ import annotations
 
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from reproduce.errors import UserError
 LABEL = "label"
 TESTS = ("test", "validation", "valid", "val")
 """Names of a test part; the first that is there is taken."""
-FILES = "a folder, or a file that ends in .csv, .parquet, .npz"
+FILES = "a folder, or a file that ends in .csv, .parquet, .npz, .json"
 CSV = "no CSV file in UTF-8 whose first line names the columns, with commas between them"
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 """Names that pandas gives an index which is written as a column."""
@@ -87,11 +88,15 @@ def _archive(path: Path, label: str) -> dict[str, Columns]:
 
 
 def _columns(given: Any, what: str, label: str, notes: list[str]) -> Columns:
-    """The columns of a folder or a table, of a `datasets.Dataset`, a DataFrame, arrays by name, arrays (x, y), or a
-    data set of torch with pairs (x, y)."""
+    """The columns of a folder or a table, of LEAF's JSON (x, labels, `user`), of a `datasets.Dataset`, a DataFrame,
+    arrays by name, arrays (x, y), or a data set of torch with pairs (x, y)."""
     import pandas as pd
     from datasets import Dataset
 
+    if isinstance(given, Path) and (files := _leaf_files(given)):
+        held = [pair for file in files for pair in json.loads(file.read_text())["user_data"].items()]
+        x, y = (np.concatenate([np.asarray(of[name]) for _, of in held if len(of["y"])]) for name in "xy")
+        return {"x": x, label: y, "user": np.repeat([user for user, _ in held], [len(of["y"]) for _, of in held])}
     if isinstance(given, Path) and given.is_dir():
         pictures, classes = classed(files := listed(given), what)
         if others := len(files) - len(pictures):
@@ -112,6 +117,12 @@ def _columns(given: Any, what: str, label: str, notes: list[str]) -> Columns:
         wanted = "a folder, a file, arrays (x, y), a DataFrame, a datasets.Dataset or a DatasetDict"
         raise UserError(f"{what}: give {wanted}, not a {type(given).__name__}")
     return {"x": np.asarray(given[0]), label: np.asarray(given[1])}
+
+
+def _leaf_files(path: Path) -> list[Path]:
+    """The JSON files of LEAF, of a part of the data: one, or a folder that has nothing else."""
+    files = [path] if path.is_file() else [path / file for file in listed(path)]
+    return files if all(file.suffix == ".json" for file in files) else []
 
 
 def _table(path: Path, what: str) -> Any:

@@ -14,6 +14,7 @@
 | `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init, Tables 8-14 |
 | `DirichletSizes`, `PowerLawSizes`         | none of them: for `play`                   |
 | `FeatureNoise`                            | likewise: data with noise                  |
+| `FromFile`                                | likewise: of a file that others wrote      |
 
 Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, no sample twice
 (but groups with shared labels say `shares_samples`), the same for the same arguments on every machine; a

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from reproduce import files
 from reproduce.data.dataset import PARTS
+from reproduce.data.load import sha256
+from reproduce.declare.values import Indices, Labels
+from reproduce.errors import UserError
+from reproduce.partitions.heldout import validated
+from reproduce.partitions.split import Split, chosen, loaded
+from reproduce.settings import settings
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from reproduce.partitions.split import Split
 
 ORDER = "index counts from 0 in the order of the data set's files; the rows of a client are in the client's order"
 
@@ -77,3 +82,77 @@ def write(path: Path, table: pd.DataFrame, about: dict[str, Any]) -> None:
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     arrow = arrow.replace_schema_metadata({b"provenance": json.dumps(about).encode()})
     files.write(path, lambda file: pq.write_table(arrow, file))
+
+
+@dataclass(frozen=True)
+class FromFile:
+    """The clients of a file, Parquet or CSV, with columns as `write` makes them; `label` and `part` may lack.
+
+    problem: whose samples they are. data: where a part of it is held out, which no client has then.
+    """
+
+    file: str
+    sha256: str
+    clients: int
+    problem: Any = None
+    data: Any = None
+
+    by_place: ClassVar[bool] = True
+    shares_samples: ClassVar[bool] = True
+    leaves_empty = property(lambda self: self.data is not None)
+
+    def __str__(self) -> str:
+        return self.file
+
+    @classmethod
+    def of(cls, file: str) -> FromFile:
+        """The record of a file. Raises UserError if it is not there or lacks a column."""
+        if not Path(file).is_file():
+            raise UserError(f"the partition {file} is not there: `reproduce partition PANEL -o {file}` makes one")
+        clients = read(file)["client"]
+        if sorted(clients.unique()) != list(range(clients.nunique())):
+            raise UserError(f"{file}: the column client has other numbers than 0, 1, ... without gaps: number them so")
+        return cls(file, sha256(Path(file)), clients.nunique())
+
+    def put(self, problem: Any) -> Any:
+        """The problem with these clients."""
+        return replace(problem, partition=replace(self, problem=problem), clients=self.clients)
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        return self._held(0, labels)
+
+    def split_test(self, labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
+        return self._held(1, test_labels)
+
+    def _held(self, which: int, labels: Labels) -> list[Indices]:
+        """Positions in the samples in use, of the training or of the test set, a list per client."""
+        table, part = read(self.file), PARTS[0 if self.data else which]  # what is held out is of the training set
+        table = table[table["part"] == part] if "part" in table else table[: None if part == PARTS[0] else 0]
+        problem = validated(self.problem) if self.data else self.problem
+        used = chosen(problem, loaded(problem, settings()))[which]
+        if self.data:
+            used = self.data.places[which][used]
+        place = np.full(max(used.max(), table["index"].max(), 0) + 1, -1)
+        place[used] = np.arange(len(used))
+        index = table["index"].to_numpy()
+        found = np.where(index < 0, -1, place[index])
+        if not self.data and (found < 0).any():
+            raise UserError(f"{self.file}: sample {index[found < 0][0]} is not in use in {problem.data}")
+        if "label" in table and not np.array_equal(labels[found[found >= 0]], table["label"][found >= 0]):
+            raise UserError(f"{self.file} has other labels than {problem.data}: it is a partition of other data")
+        return [found[(table["client"] == m) & (found >= 0)] for m in range(self.clients)]
+
+
+def read(file: str) -> pd.DataFrame:
+    """The rows of a file. Raises UserError if it cannot be read, or has no whole numbers in `client` and `index`."""
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(file) if file.endswith(".csv") else pd.read_parquet(file)
+    except (OSError, ValueError) as error:
+        raise UserError(f"the partition {file} cannot be read: {' '.join(str(error).split())}") from error
+    if lost := [name for name in ("client", "index") if name not in table]:
+        raise UserError(f"{file} has no column {lost[0]}: a partition has a row with client and index for each sample")
+    if other := [name for name in ("client", "index") if table[name].dtype.kind not in "iu"]:
+        raise UserError(f"{file}: the column {other[0]} has something else than whole numbers")
+    return table

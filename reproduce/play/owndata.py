@@ -21,6 +21,7 @@ from reproduce.models.declared import ConvNet, Softmax
 from reproduce.models.model import Model
 from reproduce.models.network import Network
 from reproduce.partitions import dirichlet, groups, labels, sizes
+from reproduce.partitions.exported import FromFile
 from reproduce.partitions.noise import FeatureNoise
 from reproduce.play.benchmarks import Benchmark, find
 from reproduce.play.specs import called, checked, fields, network, owned
@@ -79,8 +80,8 @@ class Own:
         return replace(clock, **{name: value for name, value in changes.items() if value})
 
     def noisy(self, problem: Classification) -> Any:
-        """The problem with the noise of its clients, if any is asked for."""
-        return self.partition.put(problem) if isinstance(self.partition, FeatureNoise) else problem
+        """The problem with clients that depend on its data: with noise, or of a file."""
+        return self.partition.put(problem) if hasattr(self.partition, "put") else problem
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -119,7 +120,8 @@ def benchmarks(
     """The benchmarks of these names; with what is the user's own in place of theirs, and without names a plain one.
 
     data: what `userdata.bring` takes. model: "module:name(number=1)", a class or a function that can be imported, or a
-    record of `models.declared`. partition: "Dirichlet(0.3)", "column:NAME", or a record. epochs: of a client in a
+    record of `models.declared`. partition: "Dirichlet(0.3)", "column:NAME", a file
+    (`exported.FromFile`), or a record. epochs: of a client in a
     round, 0.5 say. by_client: with columns `worst_client`, the accuracy of the worst client, and `client_spread`, the
     standard deviation over clients. drop: columns of the data that are left out. metric: what is compared in place of
     accuracy, "macro_f1", "balanced_accuracy" or "auc". lr_decay: of rates over rounds, "cosine", "step", "sqrt" or
@@ -146,6 +148,10 @@ def benchmarks(
             raise UserError(f"{partition} has {found.holders} clients, not {clients}: leave --clients out")
         partition, clients = ByColumn(found, column), found.holders
     split = parse(partition) if isinstance(partition, str) else partition
+    if isinstance(split, FromFile):
+        if clients not in (None, split.clients):
+            raise UserError(f"{partition} has {split.clients} clients, not {clients}: leave --clients out")
+        clients = split.clients
     own = Own(found, name, _model(model), split, clients, epochs, by_client, metric, lr_decay, target)
     return [_replaced(find(name, scale), own) for name in dict.fromkeys(on)] or [_plain(own, scale)]
 
@@ -163,7 +169,9 @@ def _model(model: Any) -> Model | None:
 
 def parse(text: str) -> Any:
     """The partition of a text such as "Dirichlet(0.3)" or "Shards(per_client=3)"; UserError if there is none."""
-    form = f"write NAME or NAME(number=1), or {COLUMN}NAME"
+    if text.endswith((".parquet", ".csv")):
+        return FromFile.of(text)
+    form = f"write NAME or NAME(number=1), a file that ends in .parquet or .csv, or {COLUMN}NAME"
     name = text.partition("(")[0].strip()
     if name not in PARTITIONS:
         raise unknown("partition", name, PARTITIONS)
@@ -178,7 +186,7 @@ def parse(text: str) -> Any:
 
 def _words(record: Any) -> str:
     """A network or a partition as it is written, without what is the default."""
-    if isinstance(record, ByColumn | Network):
+    if isinstance(record, ByColumn | FromFile | Network):
         return str(record)
     told = {f.name: v for f in dataclasses.fields(record) if (v := getattr(record, f.name)) != f.default}
     return type(record).__name__ + (f"({', '.join(f'{k}={v!r}' for k, v in told.items())})" if told else "")

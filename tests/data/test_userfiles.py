@@ -1,5 +1,6 @@
 """A user's own data: known by its content, a fifth held out, clients by a column. Its forms are in `data_forms`."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -146,6 +147,22 @@ def test_a_column_names_the_clients_(folder: Path) -> None:
         frame.to_csv("mine.csv", index=False)
         with pytest.raises(UserError, match=line):
             bring("mine.csv", holder="who")
+
+
+def test_the_users_of_leaf_are_clients(folder: Path) -> None:
+    """Of two files of a part, with a user that has no samples; a user's samples are in its own order."""
+    held = {"b": [[1.0, 2], [3, 4], [9, 9]], "a": [[5, 6]], "c": []}
+    of = {user: {"x": x, "y": [int(row[0]) % 4 // 2 for row in x]} for user, x in held.items()}
+    for name, users in (("train/0.json", "bc"), ("train/1.json", "a"), ("test/0.json", "b")):
+        Path("leaf", name).parent.mkdir(parents=True, exist_ok=True)
+        about = {"users": list(users), "num_samples": [len(held[u]) for u in users]}
+        Path("leaf", name).write_text(json.dumps({**about, "user_data": {u: of[u] for u in users}}))
+    data = bring("leaf", holder="user")
+    loaded = data.load()
+    parts = ByColumn(data, "user").split(loaded.train_y, data.holders, 0)
+    assert [loaded.train_x[part].tolist() for part in parts] == [held["a"], held["b"]]
+    assert loaded.train_y.tolist() == [0, 1, 0, 0]
+    assert loaded.test_x.tolist() == held["b"]
 
 
 def test_a_deleted_copy_is_said_and_made_again(folder: Path, tmp_path: Path) -> None:

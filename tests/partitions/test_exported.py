@@ -19,11 +19,13 @@ from reproduce.data.embedded import ImageBlobs
 from reproduce.data.load import load
 from reproduce.declare.paper import artifacts
 from reproduce.engine.client_split import ClientSplits
+from reproduce.errors import UserError
 from reproduce.models.declared import ResNet, Softmax
 from reproduce.partitions import exported
 from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet
+from reproduce.partitions.heldout import validated
 from reproduce.partitions.labels import IID
-from reproduce.partitions.split import Split, split
+from reproduce.partitions.split import Split, chosen, loaded, split
 from reproduce.problem import Classification
 from reproduce.settings import settings
 
@@ -157,3 +159,34 @@ def test_of_own_images_test_indices_are_those_that_are_evaluated(samples: int, t
         found.data.test_x[used].transpose(0, 3, 1, 2) / np.float32(255), task.device_data.test_x.numpy()
     )
     assert same(found.parts[1], task.test_indices)
+
+
+@pytest.mark.parametrize("problem", declared(), ids=lambda p: f"{type(p.partition).__name__}-{p.clients}")
+def test_a_file_gives_its_clients_back(problem: Any, tmp_path: Path) -> None:
+    """In subsets and of test sets, too. Where rates are chosen each has what is left, in its order."""
+    file = tmp_path / "who.parquet"
+    written = write(problem, file, seed=3)
+    read = exported.FromFile.of(str(file)).put(problem)
+    assert read.clients == problem.clients
+    again = split(read, 0, settings())
+    assert all(same(ours, theirs) for ours, theirs in zip(written.parts, again.parts, strict=True))
+    judged = validated(read)
+    used = chosen(judged, loaded(judged, settings()))
+    for places, in_use, parts in zip(judged.data.places, used, split(judged, 0, settings()).parts, strict=False):
+        left = places[in_use]
+        for mine, was in zip(parts, written.parts[0], strict=True):
+            assert left[mine].tolist() == [i for i in written.used[0][was].tolist() if i in set(left.tolist())]
+
+
+def test_a_file_of_other_data_is_refused(tmp_path: Path) -> None:
+    for name, rows, words in (
+        ("a.csv", {"client": [0, 1], "index": [3, 2000]}, "sample 2000 is not in use in digits"),
+        ("b.csv", {"client": [0, 1], "index": [3, 5], "label": [0, 99]}, "other labels than digits"),
+        ("c.csv", {"client": [0, 2], "index": [3, 5]}, "number them so"),
+        ("d.csv", {"client": [0, 2]}, "no column index"),
+        ("e.csv", {"client": [0, 1], "index": [3, -1]}, "sample -1 is not in use"),
+    ):
+        file = tmp_path / name
+        pd.DataFrame(rows).to_csv(file, index=False)
+        with pytest.raises(UserError, match=words):
+            split(exported.FromFile.of(str(file)).put(digits(IID())), 0, settings())
