@@ -19,7 +19,7 @@ ARCHIVE ?= reproduce-$(VERSION).tar.gz
 
 .PHONY: smoke docs crate archive lock test test-all lint types times mutants format clean
 
-# The last line compares the results with results/smoke.json: what computes something else ends here.
+# The last line compares the results with results/smoke.csv: what computes something else ends here.
 smoke: $(VENV)/workflow.stamp
 	$(BIN)/snakemake smoke --cores $(CORES) --quiet rules
 	$(BIN)/reproduce verify --scale smoke --expected

@@ -39,8 +39,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", choices=COLOURS, metavar="VERDICT", help=f"one of {', '.join(COLOURS)}")
     form = parser.add_mutually_exclusive_group()
     cli.as_json(form)
-    form.add_argument("--expected", action="store_true", help="compare the results with results/SCALE.json instead")
-    form.add_argument("--update", action="store_true", help="write results/SCALE.json of the results that are there")
+    form.add_argument("--expected", action="store_true", help="compare the results with results/SCALE.csv instead")
+    form.add_argument("--update", action="store_true", help="write results/SCALE.csv of the results that are there")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -86,20 +86,20 @@ def compare(scale: str, update: bool) -> None:
     from reproduce.runs import expected
 
     there = expected.found(scale)
-    count = expected.count(there)
+    said = f"{len(there):,} numbers of {there['job'].nunique()} jobs"
     if update:
         expected.write(scale, there)
-        print(f"{expected.file(scale)}: {count:,} numbers of {len(there)} jobs")
+        print(f"{expected.file(scale)}: {said}")
         return
     deviating = expected.differences(expected.read(scale), there)
     for text in deviating[:SHOWN]:
         print(text)
     if deviating:
         raise UserError(
-            f"{len(deviating):,} of {count:,} numbers are not as expected: find out why; "
+            f"{len(deviating):,} of {len(there):,} numbers are not as expected: find out why; "
             f"if it is meant, `reproduce verify --scale {scale} --update`"
         )
-    print(f"{count:,} numbers of {len(there)} jobs are as expected")
+    print(f"{said} are as expected")
 
 
 def tally(board: Sequence[Verdict]) -> tuple[list[str], list[list[str]]]:

@@ -15,6 +15,7 @@ from reproduce.models.model import Model
 from reproduce.modules.graph import Count
 from reproduce.papers.fedagrac import theory
 from reproduce.papers.fedagrac.readings import FIRST, OWN, RATES, TEN
+from reproduce.papers.fedagrac.runs import FIG1
 from reproduce.papers.fedagrac.theory import FAST, SLOW
 from reproduce.problem import Classification
 from reproduce.report import metrics
@@ -49,9 +50,9 @@ def paths(histories: Histories) -> pd.DataFrame:
             ("reference", name, -1, "fast_minimiser_pull", pulls[1]),
         ]
     drawn = theory.random_quadratics()
-    ours = theory.deviations("fedagrac", *drawn)
+    ours = theory.deviations(FIG1["fedagrac"], *drawn)
     for name in theory.RIVALS:
-        straighter = theory.deviations(name, *drawn) - ours > theory.TIE
+        straighter = theory.deviations(FIG1[name], *drawn) - ours > theory.TIE
         rows += [("random", name, i, "straighter_path", float(won)) for i, won in enumerate(straighter)]
     return pd.DataFrame(rows, columns=["instance", "algorithm", "seed", "metric", "value"])
 

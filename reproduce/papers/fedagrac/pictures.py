@@ -27,7 +27,7 @@ def path(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     name = str(experiment.labels["algorithm"])
     _landscape(ax, experiment.problem)  # type: ignore[arg-type]
     server = server_path(histories, name)
-    for paths in local_paths(experiment, server, LOCAL_ROUNDS):
+    for paths in local_paths(experiment, LOCAL_ROUNDS):
         for i, color in ((SLOW, SLOW_COLOR), (FAST, FAST_COLOR)):
             ax.plot(*paths[i].T, color=color, linewidth=0.7, zorder=2)
     look: dict[str, Any] = {"color": styles.BLACK, "marker": "o", "markersize": 2.6, "linewidth": 1.0, "zorder": 3}

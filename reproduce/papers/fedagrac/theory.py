@@ -3,11 +3,13 @@ the clock of Fig. 5."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from reproduce.algorithms.fedagrac import FedaGrac, FedLin
+from reproduce.algorithms.fednova import FedNova
 from reproduce.declare.experiment import Experiment
 from reproduce.declare.values import Floats
 from reproduce.models.model import Model
@@ -38,7 +40,7 @@ def problem() -> Quadratic:
 # --- random instances -------------------------------------------------------------------------------------------------
 #
 # How often FedaGrac's path is the straighter one is asked of random lines and ranges of x; steps, rate and start are
-# those of the instance above. All gradients are exact, so a round is an affine map.
+# those of the instance above.
 
 ROUNDS = COUNT = 300
 RIVALS = ("fedavg", "fednova", "scaffold")
@@ -57,36 +59,44 @@ def random_quadratics(count: int = COUNT, seed: int = 0) -> tuple[Floats, Floats
     return minimisers, hessians
 
 
-def server_paths(algorithm: str, minimisers: Floats, hessians: Floats, rounds: int = ROUNDS) -> Floats:
-    """The server's models [rounds + 1, n, 2] from the origin; SCAFFOLD and FedaGrac (lambda 1) start from full
-    gradients."""
-    steps = np.array(STEPS, float)
-    shrink = np.stack(
-        [np.linalg.matrix_power(np.eye(2) - RATE * hessians[:, i], STEPS[i]) for i in (SLOW, FAST)], axis=1
-    )
-    x = np.zeros((len(minimisers), 2))
-    correction = np.zeros_like(minimisers)
-    path = [x]
+def played(algorithm: Any, e: Floats, h: Floats, rounds: int) -> Iterator[tuple[list[Floats], Floats]]:
+    """Yields for each round, from the origin, the clients' paths, [K + 1, n, 2] each, and the server's next model.
+
+    FedaGrac, of any scheme, has lambda 1 and starts from full gradients. e, h: minimisers and Hessians of n instances,
+    as of `random_quadratics`.
+    """
+    lin, calibrated, mu = isinstance(algorithm, FedLin), isinstance(algorithm, FedaGrac), getattr(algorithm, "mu", 0.0)
+    first = {"fedagrac": [FAST], "first": [SLOW, FAST], "reverse": [SLOW]}.get(getattr(algorithm, "scheme", ""), [])
+    mean = np.mean(STEPS)
+    x, nu, own = np.zeros(e.shape[::2]), np.zeros_like(e[:, :1]), np.zeros_like(e)
     for t in range(rounds):
-        gradients = np.einsum("ncij,ncj->nci", hessians, x[:, None] - minimisers)
-        if t == 0 and algorithm in ("scaffold", "fedagrac"):
-            correction = gradients.mean(1, keepdims=True) - gradients
-        goal = minimisers - np.linalg.solve(hessians, correction[..., None])[..., 0]
-        moved = x[:, None] - goal - np.einsum("ncij,ncj->nci", shrink, x[:, None] - goal)
-        if algorithm in ("scaffold", "fedagrac"):
-            own = moved / (RATE * steps[:, None]) - correction
-            sent = own.copy()
-            if algorithm == "fedagrac":
-                sent[:, FAST] = gradients[:, FAST]
-            correction = sent.mean(1, keepdims=True) - own
-        if algorithm == "fednova":
-            moved = moved / steps[:, None] * steps.mean()
-        x = x - moved.mean(1)
-        path.append(x)
-    return np.array(path)
+        full = np.einsum("ncij,ncj->nci", h, x[:, None] - e)
+        if lin or (calibrated and t == 0):
+            nu, own = full.mean(1, keepdims=True), full
+        paths, means = [], []
+        for i, steps in enumerate(STEPS):
+            rate = algorithm.lr * mean / steps if lin else algorithm.lr
+            y, gradients = [x], []
+            for _ in range(steps):
+                gradients.append(np.einsum("nij,nj->ni", h[:, i], y[-1] - e[:, i]))
+                y.append(y[-1] - rate * (gradients[-1] + nu[:, 0] - own[:, i] + mu * (y[-1] - x)))
+            paths.append(np.array(y))
+            means.append(np.mean(gradients, axis=0))
+        lengths = [mean / steps if isinstance(algorithm, FedNova) else 1.0 for steps in STEPS]
+        x = x + np.mean([length * (path[-1] - x) for length, path in zip(lengths, paths, strict=True)], axis=0)
+        if calibrated:
+            own = np.stack(means, axis=1)
+            sent = [full[:, i] if i in first else own[:, i] for i in (SLOW, FAST)]
+            nu = np.mean(sent, axis=0)[:, None]
+        yield paths, x
 
 
-def deviations(algorithm: str, minimisers: Floats, hessians: Floats) -> Floats:
+def server_paths(algorithm: Any, e: Floats, h: Floats, rounds: int = ROUNDS) -> Floats:
+    """The server's models [rounds + 1, n, 2]."""
+    return np.array([np.zeros(e.shape[::2]), *(x for _, x in played(algorithm, e, h, rounds))])
+
+
+def deviations(algorithm: Any, minimisers: Floats, hessians: Floats) -> Floats:
     """The largest distance [n] of the server's path from the straight line to the optimum, over that line's length."""
     paths = server_paths(algorithm, minimisers, hessians)
     best = np.linalg.solve(hessians.sum(1), np.einsum("ncij,ncj->ni", hessians, minimisers)[..., None])[..., 0]
@@ -96,33 +106,11 @@ def deviations(algorithm: str, minimisers: Floats, hessians: Floats) -> Floats:
     return found
 
 
-def local_paths(experiment: Experiment, server: Floats, rounds: int) -> list[list[Floats]]:
-    """The clients' paths between the models of the path `server` [T, 2], for drawing: [round][client] -> [K + 1, 2]."""
+def local_paths(experiment: Experiment, rounds: int) -> list[list[Floats]]:
+    """The clients' paths of a run of Fig. 1, for drawing: [round][client] -> [K + 1, 2]."""
     problem: Any = experiment.problem
-    algorithm, numbers = experiment.algorithm, experiment.system.work.values
-    e, h = problem.minima(), np.array(problem.hessians)
-    mu, calibrated = getattr(algorithm, "mu", 0.0), isinstance(algorithm, FedaGrac)
-    first = {"fedagrac": [FAST], "first": [SLOW, FAST], "reverse": [SLOW]}.get(getattr(algorithm, "scheme", ""), [])
-    nu = own = np.zeros((2, 2))
-    out = []
-    for t in range(rounds):
-        full = np.einsum("cij,cj->ci", h, server[t] - e)
-        if isinstance(algorithm, FedLin) or (t == 0 and calibrated):
-            nu, own = full.mean(0), full
-        paths, means = [], []
-        for i, steps in enumerate(numbers):
-            rate = algorithm.lr * np.mean(numbers) / steps if isinstance(algorithm, FedLin) else algorithm.lr
-            y, gradients = [server[t]], []
-            for _ in range(steps):
-                gradients.append(h[i] @ (y[-1] - e[i]))
-                y.append(y[-1] - rate * (gradients[-1] + (nu - own)[i] + mu * (y[-1] - server[t])))
-            paths.append(np.array(y))
-            means.append(np.mean(gradients, axis=0))
-        out.append(paths)
-        if calibrated:
-            own = np.array(means)
-            nu = np.mean([full[i] if i in first else own[i] for i in (SLOW, FAST)], axis=0)
-    return out
+    e, h = problem.minima()[None], np.array(problem.hessians)[None]
+    return [[path[:, 0] for path in paths] for paths, _ in played(experiment.algorithm, e, h, rounds)]
 
 
 # --- the horizontal axis of Fig. 5: simulated seconds of a synchronous round, and bytes sent --------------------------
