@@ -7,38 +7,17 @@ from typing import TYPE_CHECKING
 
 from reproduce.declare.artifact import Artifact, Filled, Function, Last, Later, Printed, Reach
 from reproduce.papers.defedavg import choices, runs, settings
-from reproduce.report.names import pretty
-from reproduce.systems.policies import POLICIES
 
 if TYPE_CHECKING:
     from reproduce.papers.defedavg import measures, pictures
 else:
     measures, pictures = Later(f"{__package__}.measures"), Later(f"{__package__}.pictures")
 
-NAMES = {
-    "fedavg_lr_n10": "FedAvg (rates of n = 10)",
-    "asysg_all": "AsySG, all clients at work",
-    "defedavg_iid_twice": "DeFedAvg-IID (rates 0.1, 0.1)",
-    "defedavg_iid_corrected": "DeFedAvg-IID (0.1, 0.05)",
-    "defedavg_niid_corrected": "DeFedAvg-nIID (0.1, 0.05)",
-    "defedavg_niid_hold": "DeFedAvg-nIID, hold",
-    "defedavg_iid_fixed": "DeFedAvg-IID (0.1, 0.05)",
-    "defedavg_niid_fixed": "DeFedAvg-nIID (0.1, 0.05)",
-    "gaussian": "Gaussian classes",
-    "time_to_target_s": "Time to target (s)",
-    "rounds_to_target": "Aggregations to target",
-    "idle_fraction": "Idle share",
-}
-OF_CHOICES = {
-    **NAMES,
-    **choices.TEXTS,
-    **{f"tuned_{name}": f"{pretty(name, NAMES)}, {choices.TEXTS[f'tuned_{name}']}" for name in POLICIES},
-}
 AGGREGATIONS, BEGIN = 300, 1
 REACHED = Reach(target="target_accuracy_pct", horizon="clock.aggregations")
 """Of the runs over aggregations: when they reach the target of Table I, to within the evaluation interval."""
 
-artifact = partial(Artifact, "defedavg", names=NAMES)
+artifact = partial(Artifact, "defedavg")
 
 
 def _stacked(fill: Function, *printed: Printed, series: str = "algorithm") -> Filled:
@@ -76,12 +55,12 @@ ARTIFACTS = (
     ),
     artifact("setup", cells=partial(measures.seconds, aggregations=AGGREGATIONS), draw=pictures.seconds),
     artifact(
-        "sensitivity", panels=choices.panels, cells=measures.of_choices, names=OF_CHOICES,
+        "sensitivity", panels=choices.panels, cells=measures.of_choices, names=choices.SHOWN,
         draw=Filled(
             ("distribution",), "{distribution}", fill=pictures.choices, sheet={"height": 3.4, "least": 2.7}
         ),
     ),
     artifact("table1", panels=runs.times_panels, cells=measures.to_target),
     artifact("readings", panels=runs.readings_panels, cells=measures.of_readings),
-    artifact("table2", cells=measures.declared_rates, names={**NAMES, "global_lr": "global", "local_lr": "local"}),
+    artifact("table2", cells=measures.declared_rates),
 )  # fmt: skip

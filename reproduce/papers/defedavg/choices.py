@@ -14,6 +14,7 @@ from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
 from reproduce.partitions.heldout import judged
 from reproduce.partitions.labels import Shards
+from reproduce.report.names import pretty
 from reproduce.systems.policies import POLICIES
 from reproduce.systems.schedule import UniformSlowdown
 
@@ -119,6 +120,8 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
 TEXTS = {v.name: v.text for group in CHOICES.values() for v in group}
 TEXTS |= {f"tuned_{name}": "best rates of the grid, by held-out data" for name in POLICIES}
 """In words: what differs from the algorithm."""
+SHOWN = TEXTS | {f"tuned_{name}": f"{pretty(name)}, {TEXTS[f'tuned_{name}']}" for name in POLICIES}
+"""The same as the picture has it, where tuned rates stand for the algorithm."""
 
 
 def panels(scale: str) -> tuple[Panel, ...]:

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reproduce.papers.defedavg import runs
-from reproduce.papers.defedavg.artifacts import NAMES
 from reproduce.papers.defedavg.choices import TEXTS
 from reproduce.papers.defedavg.settings import EXAMPLES
 from reproduce.report import captions, categories, figures, styles
@@ -31,7 +30,7 @@ def over_time(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, begin
     group = runs.GROUPS[str(histories.experiments[0].labels["distribution"])]
     order = [*group, *sorted(set(frame["algorithm"]) - set(group))]
     figures.plain_log(axes[1, 0], "x")  # the loss above shares it
-    _column(axes, frame, "virtual seconds", {"x": "time", "order": order, "names": NAMES, "start": begin})
+    _column(axes, frame, "virtual seconds", {"x": "time", "order": order, "start": begin})
     figures.reference(axes[1, 0], float(histories.of("clock.until.value").iloc[0]), "target")
     return [None, {}]
 
@@ -65,7 +64,7 @@ def seconds(histories: Histories, cells: pd.DataFrame) -> Figure:
     fig, axes = figures.sheet(1, len(datasets), sharey=True, height=2.4)
     for ax, dataset in zip(axes[0], datasets, strict=True):
         here = rows[rows["dataset"] == dataset]
-        figures.curves(ax, here, x="n", order=order, names=NAMES, markers=4, spread="band")
+        figures.curves(ax, here, x="n", order=order, markers=4, spread="band")
         ax.set(xscale="log", yscale="log", xlabel="participants n", title=pretty(dataset))
         ax.set_xticks(ns, [f"{n:g}" for n in ns])
         ax.minorticks_off()
@@ -87,7 +86,7 @@ def timelines(histories: Histories, cells: pd.DataFrame) -> Figure:
             ax.axvline(aggregation.time, color="#303030", linestyle=(0, (3, 2)), linewidth=0.7, zorder=1)
         _versions(ax, drawn)
         count = len(drawn.aggregations)
-        ax.set_title(f"{pretty(name, NAMES)}: {count} aggregations, {100 * drawn.idle:.1f} % idle", loc="left", pad=11)
+        ax.set_title(f"{pretty(name)}: {count} aggregations, {100 * drawn.idle:.1f} % idle", loc="left", pad=11)
         ax.set(ylim=(-0.55, 2.55), xlim=(0, drawn.horizon))
         ax.set_xticks(range(0, 21, 2))
         ax.set_yticks(range(3), [f"client {i + 1}" for i in range(3)])
@@ -134,14 +133,13 @@ def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     families = {name: _family(name)[0] for name in names}
     rows = rows.assign(base=rows["algorithm"].map(families))
     order = list(dict.fromkeys(families.values()))
-    texts = NAMES | TEXTS
     shown = [name for name in names if categories.differ(rows, "algorithm", "base", name, families[name])]
-    categories.dots(ax, rows, row="algorithm", rows=shown, series="base", order=order, names=texts, groups=families)
+    categories.dots(ax, rows, row="algorithm", rows=shown, series="base", order=order, names=TEXTS, groups=families)
     figures.plain_log(ax, "x")
     ax.set_xlabel("seconds to the target")
     alike = {base: [n for n in names if families[n] == base and n not in shown] for base in order}
     said = "; ".join(
-        f"{pretty(b, texts)}: {', '.join(pretty(n, texts) for n in same)}" for b, same in alike.items() if same
+        f"{pretty(b, TEXTS)}: {', '.join(pretty(n, TEXTS) for n in same)}" for b, same in alike.items() if same
     )
     captions.remark(ax.figure, f"{ax.get_title()}, not told apart from {said}.")  # type: ignore[arg-type]
 
