@@ -55,7 +55,7 @@ def differences(expected: pd.DataFrame, there: pd.DataFrame) -> list[str]:
     both = expected.merge(there, "outer", COLUMNS[:-1], suffixes=("_was", ""))
     was, now = both["value_was"], both["value"]
     least = FAR * was.abs().groupby([both["job"], both["metric"]]).transform("max")
-    size = np.fmax(was.abs(), least).replace(0, 1)
+    size = was.abs().fillna(0).clip(lower=least.fillna(0)).replace(0, 1)
     far = ((now - was).abs() / size).fillna(np.inf).mask(was.isna() & now.isna(), 0.0)
     off = both.assign(far=far)[far > TOLERANCE]
     allowed = FEW * expected.groupby("job").size()
