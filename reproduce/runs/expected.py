@@ -63,7 +63,7 @@ def differences(expected: pd.DataFrame, there: pd.DataFrame) -> list[str]:
     wrong = jobs[(jobs["size"] > allowed.reindex(jobs.index).fillna(0)) | (jobs["max"] > FAR)].index
     ordered = off[off["job"].isin(wrong)].sort_values("far", ascending=False, kind="stable")
     said = "{job}, experiment {experiment}, {metric}: {value:g}, expected {value_was:g}"
-    return [said.format(**row) for row in ordered.to_dict("records")]
+    return [said.format_map(row) for row in ordered.to_dict("records")]
 
 
 def read(scale: str) -> pd.DataFrame:
