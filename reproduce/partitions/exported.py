@@ -106,11 +106,9 @@ class FromFile:
 
     @classmethod
     def of(cls, file: str) -> FromFile:
-        """The record of a file. Raises UserError if it is not there or lacks a column."""
-        if not Path(file).is_file():
-            raise UserError(f"the partition {file} is not there: `reproduce partition PANEL -o {file}` makes one")
+        """The record of a file. Raises UserError if it cannot be read, or has no such clients."""
         clients = read(file)["client"]
-        if sorted(clients.unique()) != list(range(clients.nunique())):
+        if {*clients} != {*range(clients.nunique())}:
             raise UserError(f"{file}: the column client has other numbers than 0, 1, ... without gaps: number them so")
         return cls(file, sha256(Path(file)), clients.nunique())
 
@@ -126,33 +124,29 @@ class FromFile:
 
     def _held(self, which: int, labels: Labels) -> list[Indices]:
         """Positions in the samples in use, of the training or of the test set, a list per client."""
+        import pandas as pd
+
         table, part = read(self.file), PARTS[0 if self.data else which]  # what is held out is of the training set
         table = table[table["part"] == part] if "part" in table else table[: None if part == PARTS[0] else 0]
         problem = validated(self.problem) if self.data else self.problem
         used = chosen(problem, loaded(problem, settings()))[which]
-        if self.data:
-            used = self.data.places[which][used]
-        place = np.full(max(used.max(), table["index"].max(), 0) + 1, -1)
-        place[used] = np.arange(len(used))
-        index = table["index"].to_numpy()
-        found = np.where(index < 0, -1, place[index])
-        if not self.data and (found < 0).any():
-            raise UserError(f"{self.file}: sample {index[found < 0][0]} is not in use in {problem.data}")
-        if "label" in table and not np.array_equal(labels[found[found >= 0]], table["label"][found >= 0]):
+        used = self.data.places[which][used] if self.data else used
+        found = table["index"].map(pd.Series(np.arange(len(used)), used))
+        there = found.notna()
+        if not self.data and not there.all():
+            raise UserError(f"{self.file}: sample {table['index'][~there].iloc[0]} is not in use in {problem.data}")
+        if "label" in table and not np.array_equal(labels[found[there].astype(int)], table["label"][there]):
             raise UserError(f"{self.file} has other labels than {problem.data}: it is a partition of other data")
-        return [found[(table["client"] == m) & (found >= 0)] for m in range(self.clients)]
+        return [found[there & (table["client"] == m)].to_numpy(np.int64) for m in range(self.clients)]
 
 
 def read(file: str) -> pd.DataFrame:
-    """The rows of a file. Raises UserError if it cannot be read, or has no whole numbers in `client` and `index`."""
+    """The rows of a file. Raises UserError if it cannot be read, or lacks `client` or `index`."""
     import pandas as pd
 
     try:
         table = pd.read_csv(file) if file.endswith(".csv") else pd.read_parquet(file)
-    except (OSError, ValueError) as error:
-        raise UserError(f"the partition {file} cannot be read: {' '.join(str(error).split())}") from error
-    if lost := [name for name in ("client", "index") if name not in table]:
-        raise UserError(f"{file} has no column {lost[0]}: a partition has a row with client and index for each sample")
-    if other := [name for name in ("client", "index") if table[name].dtype.kind not in "iu"]:
-        raise UserError(f"{file}: the column {other[0]} has something else than whole numbers")
-    return table
+        return table[["client", "index", *({"part", "label"} & {*table})]]
+    except (OSError, ValueError, KeyError) as error:
+        why = " ".join(str(error).split())
+        raise UserError(f"the partition {file} has no rows with client and index for each sample ({why})") from error

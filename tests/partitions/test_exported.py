@@ -183,7 +183,7 @@ def test_a_file_of_other_data_is_refused(tmp_path: Path) -> None:
         ("a.csv", {"client": [0, 1], "index": [3, 2000]}, "sample 2000 is not in use in digits"),
         ("b.csv", {"client": [0, 1], "index": [3, 5], "label": [0, 99]}, "other labels than digits"),
         ("c.csv", {"client": [0, 2], "index": [3, 5]}, "number them so"),
-        ("d.csv", {"client": [0, 2]}, "no column index"),
+        ("d.csv", {"client": [0, 2]}, "no rows with client and index"),
         ("e.csv", {"client": [0, 1], "index": [3, -1]}, "sample -1 is not in use"),
     ):
         file = tmp_path / name
