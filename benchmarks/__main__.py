@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [...]`: measures the engine, prints Markdown tables.
 
 Without a name everything but `fig4`, `choice`, `modules`, `precision`, `gpu`, `gpu-dry`, `hour`, `plan`,
-`peers`, `schedules`, `events`, `roberta`, `play`, `rules`, `asked`, `windows`, `readings` and `faults`.
+`peers`, `schedules`, `events`, `roberta`, `play`, `rules`, `asked`, `readings` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -26,7 +26,6 @@ schedules   100,000 clients and 10,000,000 updates of every policy, Table I of d
 events      training by replay of a schedule against job by job; models kept to the horizon, and the bound
 rules       how often verdicts err: normal noise, our own residuals, skewed noise, runs that collapse
 asked       writes docs/papers/asked.md: claims whose check was changed, with both verdicts (needs the history)
-windows     writes results/SCALE/windows.json: verdicts by other numbers of last evaluations
 readings    distance of fitted alternatives from published numbers, and findings: `readings [PAPER ...]`
 roberta     what masks cost, and what a 1/64 client saves, of a small RoBERTa and of residual networks
 peers       W1 and W2 in other simulators and in JAX (BENCHMARK_PEERS = their Python interpreter)
@@ -123,13 +122,6 @@ def asked() -> None:
     judgements.asked()
 
 
-def windows() -> None:
-    """`benchmarks.judgements.windows`, which needs pandas."""
-    from benchmarks import judgements
-
-    judgements.windows()
-
-
 def readings(papers: Sequence[str]) -> None:
     """What the pages of papers say of their printed numbers."""
     from reproduce.pages import agreement
@@ -162,7 +154,6 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "roberta": texts.texts,
     "rules": rules,
     "asked": asked,
-    "windows": windows,
     "readings": readings,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")

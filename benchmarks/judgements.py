@@ -1,8 +1,7 @@
-"""Verdicts under the first check of a claim, and by other numbers of last evaluations."""
+"""Verdicts under the first check of a claim."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,14 +11,11 @@ from typing import Any
 
 import yaml
 
-from reproduce import store
 from reproduce.errors import UserError
 from reproduce.files import read_yaml, write_text
-from reproduce.pages.page_numbers import text_as
-from reproduce.report.metrics import Reading
 from reproduce.text import markdown
-from reproduce.verdicts.claims import Claim, ClaimsFile, claims_files, listed, load_claims, parts
-from reproduce.verdicts.scoreboard import WINDOWS, artifacts_read, scoreboard
+from reproduce.verdicts.claims import ClaimsFile, claims_files, load_claims
+from reproduce.verdicts.scoreboard import scoreboard
 
 PAGE = Path("docs/papers/asked.md")
 TEXT = """# Changed checks
@@ -110,33 +106,3 @@ def _shown(entry: dict[str, Any]) -> str:
 
 def _word(verdict: str) -> str:
     return "–" if verdict == "not run" else verdict
-
-
-LAST = {"final_accuracy", "last10", "final_test_accuracy_pct"}
-"""Metrics that are means of last evaluations."""
-NUMBERS = (1, 5, 8, 10, 15, 20, 50)
-
-
-def windows() -> None:
-    """Writes results/SCALE/windows.json: the verdicts on means of last evaluations, by other numbers of these."""
-    for scale in ("paper", "reduced"):
-        judged = {v.id: {"declared": v.verdict} for v in scoreboard(scale) if v.verdict != "not run"}
-        claims = [c for f in claims_files() for c in f.claims if c.id in judged and _of_last(c, scale)]
-        mine = [replace(f, claims=tuple(c for c in f.claims if c in claims)) for f in claims_files()]
-        read = {a.id: a for claim in claims for a in artifacts_read(claim, claim.checks[scale])}
-        for number in NUMBERS:
-            with tempfile.TemporaryDirectory() as folder:
-                cells = Path(folder, scale, "cells")
-                cells.mkdir(parents=True)
-                for a in read.values():
-                    file = write_text(cells / f"{a.paper}_{a.name}.csv", text_as(a, scale, Reading(tail=number)))
-                    write_text(store.record(file), json.dumps({"cells": store.of_file(file)}))
-                for v in scoreboard(scale, Path(folder), mine):
-                    judged[v.id][str(number)] = v.verdict
-            print(f"{scale}, the last {number}: done", flush=True)
-        found = {claim.id: judged[claim.id] for claim in claims}
-        write_text(Path("results", scale, WINDOWS), json.dumps(found, indent=1) + "\n")
-
-
-def _of_last(claim: Claim, scale: str) -> bool:
-    return any(LAST & {*listed(part["metric"])} for check in claim.under(scale).values() for part in parts(check))

@@ -48,10 +48,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-WINDOWS = "windows.json"
-"""Claim -> number of last evaluations -> verdict, in the folder of a scale; `benchmarks windows` writes it."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Verdict(Outcome):
     """The verdict of one scale's runs on one claim.
@@ -60,7 +56,7 @@ class Verdict(Outcome):
     number that is not the statement's. unasked: it is not asked at this scale, for the reason given.
     source: what of the paper it was read off, see `Claim`.
     size: what our numbers are of the printed ones in the same settings, the least and the most of its parts; of ratios
-    that of their logarithms. windows: see `Shelf.windows`. paper_numbers: what the paper's own printed numbers say
+    that of their logarithms. paper_numbers: what the paper's own printed numbers say
     of the claim: supported, refuted, or na (nothing printed that the check could read). printed: the deciding one of
     these numbers, as `measured` is that of our runs. look: see `judging.level_at`. one_split: some of the runs behind
     it have one split of the data for all seeds.
@@ -78,7 +74,6 @@ class Verdict(Outcome):
     look: int = 1
     source: str = "sentence"
     size: tuple[float, float] | None = None
-    windows: str = ""
     one_split: bool = False
 
     @property
@@ -177,8 +172,6 @@ class Shelf:
         self.file = file
         self.folder = folder
         self.read: dict[Path, pd.DataFrame] = {}
-        windows = folder.parent / WINDOWS
-        self._windows = json.loads(windows.read_text("utf-8")) if windows.is_file() else {}
 
     def cells(self, claim: Claim, check: Check, printed: bool, under: Sequence[Held] = ()) -> tuple[Rows | None, str]:
         """The observations of the artifact and of those it is compared `with`, or None and the reason. under: readings
@@ -253,15 +246,6 @@ class Shelf:
         of_paper = self.cells(claim, check, printed=True)[0] if scale == "paper" else None
         return [frame for frame in (*wanted, of_paper) if frame is not None and len(frame)]
 
-    def windows(self, claim: Claim, now: str) -> str:
-        """The verdicts by other numbers of last evaluations, of `WINDOWS`: "supported for 5, 10; inconclusive for 1,
-        8"; "" if all say the same, or if the verdict is no longer that beside which they were found."""
-        found = self._windows.get(claim.id, {})
-        if found.get("declared") != now or len(set(found.values())) < 2:
-            return ""
-        by = {word: [n for n, said in found.items() if said == word and n != "declared"] for word in found.values()}
-        return "; ".join(f"{word} for {', '.join(numbers) or 'none'}" for word, numbers in by.items())
-
 
 @cache
 def _artifacts() -> dict[str, Artifact]:
@@ -307,7 +291,6 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         look=claim.looks.get(scale, 1),
         source=claim.source,
         size=size,
-        windows=shelf.windows(claim, outcome.verdict),
         one_split=once,
         **vars(outcome),
     )
