@@ -19,7 +19,6 @@ from reproduce.declare.artifact import Artifact, Sheet
 from reproduce.report import entries, figures
 from reproduce.report.entries import commits
 from reproduce.report.histories import Histories
-from reproduce.report.names import pretty
 from reproduce.report.styles import DARK, TEXT
 from reproduce.text import counted
 
@@ -113,25 +112,26 @@ LINES = {"band": "bands", "bars": "bars", "end": "bars beside the axes, of a lin
 
 
 def headline(artifact: Artifact, histories: Histories, fig: Figure) -> str:
-    """The first line inside a figure: scale, substitutes, seeds, and how much of it was run (the figure's label)."""
-    same = histories.scale != "paper" and entries.comparable(artifact, histories.scale)
-    scale = f"{histories.scale.capitalize()} scale{', the same as at paper scale' if same else ''}"
-    stands = "; ".join(entries.short(histories.substitutes))
-    seeds = seeds_of(histories) if histories.seeds else ""
-    return "; ".join(filter(None, [f"{scale}{': ' * bool(stands)}{stands}", seeds, str(fig.get_label())]))
+    """The text inside a figure: scale, substitutes, seeds, and how much of it was run (the figure's label)."""
+    label = str(fig.get_label())
+    return " ".join([*_scale_and_seeds(artifact, histories), *([f"{label}."] if label else [])])
+
+
+def _scale_and_seeds(artifact: Artifact, histories: Histories) -> list[str]:
+    comparable = entries.comparable(artifact, histories.scale)
+    scale = entries.scale_line(histories.scale, entries.short(histories.substitutes), comparable)
+    return [scale, *([f"{seeds_of(histories)}."] if histories.seeds else [])]
 
 
 def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     """The sentences of a caption behind the title: scale and substitutes, seeds, marks, the paper's numbers. Where
     nothing is drawn, the first of them."""
-    comparable = entries.comparable(artifact, histories.scale)
-    scale = entries.scale_line(histories.scale, entries.short(histories.substitutes), comparable)
+    first = _scale_and_seeds(artifact, histories)
     if not any(ax.get_visible() for ax in fig.axes):
-        return [scale]
+        return first[:1]
     remark = artifact.stamp if isinstance(artifact.stamp, str) else artifact.stamp(histories)
-    seeds = f"{seeds_of(histories)}." if histories.seeds else ""
     fewer = "Means are without the seeds that diverged." if diverged(fig) else ""
-    return [s for s in (scale, seeds, *marks(fig), fewer, remark, of_marks(artifact, fig)) if s]
+    return [s for s in (*first, *marks(fig), fewer, remark, of_marks(artifact, fig)) if s]
 
 
 def marks(fig: Figure) -> list[str]:
@@ -149,36 +149,24 @@ def title(artifact: Artifact, fig: Figure) -> str:
 
 
 def note(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
-    """Lines that have no room in a caption: settings, remarks, which means lack seeds, what was not run, and the origin
-    of the results."""
-    panels = diverged(fig)
-    without = f"Means without the seeds that diverged: {'; '.join(panels)}." if any(panels) else ""
+    """Lines that have no room in a caption: settings, remarks, what was not run, and the origin of the results."""
     printed = artifact.name.startswith("fig") and not (isinstance(artifact.draw, Sheet) and artifact.draw.printed)
     none = "The paper publishes a picture without numbers, so its curves could not be read." if printed else ""
     settings = entries.settings(histories.substitutes)
-    lines = remarks(fig)
-    return [s for s in (*settings, *artifact.notes, without, *lines, none, commits(histories)) if s]
+    return [s for s in (*settings, *artifact.notes, *remarks(fig), none, commits(histories)) if s]
 
 
-def seeds_of(histories: Histories, series: str = "", names: Mapping[str, str] | None = None) -> str:
-    """The number of seeds of the experiments, in words; with the one of the `series` that has fewer than all others."""
+def seeds_of(histories: Histories) -> str:
+    """The number of seeds of the experiments, in words."""
     low, high = histories.seeds_each
-    if low == high or series not in histories.frame:
-        return f"{low} to {high} seeds" if low != high else counted(high, "seed")
-    each = histories.frame.groupby(series)["seed"].nunique()
-    fewer = [f"{count} of {pretty(name, names)}" for name, count in each.items() if count < high]
-    one = len(fewer) == 1 and set(each) == {low, high}
-    return f"{high} seeds, {fewer[0]}" if one else f"{low} to {high} seeds"
+    return f"{low} to {high} seeds" if low != high else counted(high, "seed")
 
 
-def diverged(fig: Figure) -> list[str]:
-    """The titles of the panels with means that lack seeds; the legend, which has every label once, cannot say it."""
-    found = {}
-    for ax in fig.axes:
-        curves = [figures.DIVERGED.search(str(line.get_label())) for line in ax.lines]
-        if any(f and f[1] for f in curves) or any(text.get_text().endswith(entries.PARTIAL) for text in ax.texts):
-            found[" ".join((ax.get_title("left") or ax.get_title()).split())] = True
-    return list(found)
+def diverged(fig: Figure) -> bool:
+    """Tells whether some means lack seeds."""
+    lines = (figures.DIVERGED.search(str(line.get_label())) for ax in fig.axes for line in ax.lines)
+    marked = (text.get_text().endswith(entries.PARTIAL) for ax in fig.axes for text in ax.texts)
+    return any(found and found[1] for found in lines) or any(marked)
 
 
 def of_marks(artifact: Artifact, fig: Figure) -> str:

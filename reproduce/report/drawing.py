@@ -73,8 +73,7 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     for block, place in zip(blocks, drawn, strict=False):
         title = place.title
         if title and histories.seeds_each[0] < histories.seeds_each[1]:
-            seeds = captions.seeds_of(place.here, picture.series, artifact.names)
-            title = f"{title}, {seeds}".replace(" seed", "\xa0seed")
+            title = f"{title}, {captions.seeds_of(place.here)}".replace(" seed", "\xa0seed")
         block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
         more = _fill(block, picture, artifact, place.here, place.labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):

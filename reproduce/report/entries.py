@@ -19,7 +19,6 @@ from reproduce.report.names import canonical, pretty
 from reproduce.text import counted
 
 DASH, MINUS = "\N{EM DASH}", "\N{MINUS SIGN}"
-MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
 PARTIAL, DOUBTED = "†", "‡"
 NOTHING = ("NA", "N/A")
 """The text of reported/*.csv where the paper's cell is empty."""
@@ -29,103 +28,81 @@ OURS, PAPER, GAP, BOTH = "ours", "paper", f"ours\N{NO-BREAK SPACE}{MINUS}\N{NO-B
 """The lines of a row. `BOTH` where all that the paper prints there is what we have, which is then printed once."""
 ELSEWHERE = "paper, its scale"
 """The line of the paper's numbers beside ours of another scale."""
-EQUAL = "All that the paper prints here is equal to ours."
 BOLD = "Bold: the best mean of those compared"
-TINTS = "Grey, where it can be shown: differences beyond one (light) or two standard deviations over seeds."
 
 
 @dataclass(frozen=True)
 class Text:
-    """One line of an entry. tint: 1 or 2 for a difference beyond so many standard deviations over seeds."""
+    """One line of an entry."""
 
     text: str
     bold: bool = False
-    tint: int = 0
 
 
 Entry = Mapping[str, Text]
 """One place: what stands in the lines `OURS`, `PAPER` and `GAP`; a line without anything is absent."""
 
 
-def lines(row: Sequence[Entry | None]) -> list[tuple[str, list[Text | None]]]:
+def lines(row: Sequence[Entry | None]) -> list[tuple[str, list[Text]]]:
     """The lines of a row of a table: what each is, and what stands in each place."""
-    there = [entry for entry in row if entry]
-    if all(e[PAPER].text == e[OURS].text for e in there if PAPER in e):
-        kind = BOTH if any(PAPER in e for e in there) else OURS
-        return [(kind, [entry[OURS] if entry else None for entry in row])]
+    there = [entry or {} for entry in row]
     kinds = [kind for kind in (OURS, PAPER, GAP) if any(kind in entry for entry in there)]
-    return [(kind, [entry.get(kind) if entry else None for entry in row]) for kind in kinds]
+    equal = all(e[PAPER].text == e[OURS].text for e in there if PAPER in e)
+    named = {BOTH if PAPER in kinds else OURS: OURS} if equal else {kind: kind for kind in kinds}
+    return [(name, [entry.get(kind, Text("")) for entry in there]) for name, kind in named.items()]
 
 
-@dataclass(frozen=True)
-class Format:
-    """The format of a table's numbers: decimals per metric, a mark per reason for a gap."""
+def entry(cell: Mapping[str, Any], digits: int, names: Mapping[str, str]) -> Entry:
+    """The entry of a cell (a row of `Table.frame` with all its columns)."""
+    found = {OURS: Text(_ours(cell, digits, names), cell["best"])}
+    if theirs := _theirs(cell, digits, names):
+        found[PAPER] = Text(theirs, cell["best_printed"])
+    if theirs and math.isfinite(cell["difference"]):
+        found[GAP] = Text(number(cell["difference"], digits, sign=True))
+    return found
 
-    decimals: Mapping[str, int]
-    marks: Mapping[str, str]
-    names: Mapping[str, str]
 
-    @classmethod
-    def of(cls, artifact: Artifact, shown: pd.DataFrame, known: pd.DataFrame) -> Format:
-        """The style of `artifact` for the cells `shown`: decimals, and marks for the reasons of gaps. The paper's
-        numbers in the cells `known`, printed or not, say how many decimals there are."""
-        gaps = list(dict.fromkeys(s for s in shown["status"] if s.startswith("not run")))
-        # A single reason needs no mark; reasons beyond the alphabet share the last one.
-        marks = {gap: MARKS[min(i, len(MARKS) - 1)] if len(gaps) > 1 else "" for i, gap in enumerate(gaps)}
-        decimals = {str(m): _decimals(artifact, str(m), rows) for m, rows in known.groupby("metric", sort=False)}
-        return cls(decimals, marks, artifact.names)
+def _ours(cell: Mapping[str, Any], digits: int, names: Mapping[str, str]) -> str:
+    if cell["status"] == "not run":
+        return DASH
+    if cell["text"]:
+        return DASH if cell["text"] in NOTHING else pretty(cell["text"], names)
+    if cell["status"] == "no value":
+        return "n/a"
+    same = cell["mean"] == cell["paper"] and not math.isfinite(cell["std"])
+    ours = grouped(cell["paper_text"]) if same else number(cell["mean"], digits)
+    if cell["censored"]:
+        ours = f">{ours}"
+    elif math.isfinite(cell["std"]):
+        ours += f" ± {cell['std']:,.{digits}f}"
+    return ours + PARTIAL * bool(cell["seeds"] < cell["runs"])
 
-    def entry(self, cell: Mapping[str, Any]) -> Entry:
-        """The entry of a cell (a row of `Table.frame` with all its columns)."""
-        digits = self.decimals[str(cell["metric"])]
-        found = {OURS: Text(self._ours(cell, digits), cell["best"])}
-        if theirs := self._theirs(cell, digits):
-            found[PAPER] = Text(theirs, cell["best_printed"])
-        if theirs and math.isfinite(cell["difference"]):
-            spread = math.hypot(*(s for s in (cell["std"], cell["paper_std"]) if math.isfinite(s)))
-            tint = min(2, int(abs(cell["difference"]) / spread)) if spread else 0
-            found[GAP] = Text(number(cell["difference"], digits, sign=True), tint=tint)
-        return found
 
-    def _ours(self, cell: Mapping[str, Any], digits: int) -> str:
-        if cell["status"].startswith("not run"):
-            return DASH + self.marks[cell["status"]]
-        if cell["text"]:
-            return DASH if cell["text"] in NOTHING else pretty(cell["text"], self.names)
-        if cell["status"] == "no value":
-            return "n/a"
-        same = cell["mean"] == cell["paper"] and not math.isfinite(cell["std"])
-        ours = grouped(cell["paper_text"]) if same else number(cell["mean"], digits)
-        if cell["censored"]:
-            ours = f">{ours}"
-        elif math.isfinite(cell["std"]):
-            ours += f" ± {cell['std']:,.{digits}f}"
-        return ours + PARTIAL * bool(cell["seeds"] < cell["runs"])
+def _theirs(cell: Mapping[str, Any], digits: int, names: Mapping[str, str]) -> str:
+    text, value = cell["paper_text"], cell["paper"]
+    if text in ("", *NOTHING):
+        return ""
+    if not math.isfinite(value):
+        return pretty(text, names)
+    text = grouped(text)
+    shown = f">{text}" if cell["paper_censored"] else text
+    spread = f" ± {cell['paper_std']:,.{digits}f}" if math.isfinite(cell["paper_std"]) else ""
+    return f"{shown}{spread}{DOUBTED if cell['doubted'] else ''}"
 
-    def _theirs(self, cell: Mapping[str, Any], digits: int) -> str:
-        text, value = cell["paper_text"], cell["paper"]
-        if text in ("", *NOTHING):
-            return ""
-        if not math.isfinite(value):
-            return pretty(text, self.names)
-        text = grouped(text)
-        shown = f">{text}" if cell["paper_censored"] else text
-        spread = f" ± {cell['paper_std']:,.{digits}f}" if math.isfinite(cell["paper_std"]) else ""
-        return f"{shown}{spread}{DOUBTED if cell['doubted'] else ''}"
 
-    def signs(self, cells: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-        """The signs that stand in the printed `cells`, and what they mean."""
-        signs = [(f"{DASH}{mark}", f"{gap}.") for gap, mark in self.marks.items()]
-        if any(c["censored"] or c["paper_censored"] for c in cells):
-            signs.append((">", "a lower bound: not every seed reached the target within the horizon."))
-        if any(c["status"] == "no value" for c in cells):
-            signs.append(("n/a", "no seed has a value (diverged, or not defined)."))
-        short = [c for c in cells if c["status"] == "run" and c["seeds"] < c["runs"] and not c["text"]]
-        if short:
-            fewest = min(short, key=lambda c: c["seeds"])
-            left = f"are left out; fewest left: {fewest['seeds']} of {fewest['runs']}."
-            signs.append((PARTIAL, f"seeds without a value (diverged, or not defined) {left}"))
-        return signs
+def signs(cells: Sequence[Mapping[str, Any]], gap: str) -> list[tuple[str, str]]:
+    """The signs that stand in the printed `cells`, and what they mean. gap: why some were not run."""
+    found = [(DASH, f"not run: {gap}.")] if any(c["status"] == "not run" for c in cells) else []
+    if any(c["censored"] or c["paper_censored"] for c in cells):
+        found.append((">", "a lower bound: not every seed reached the target within the horizon."))
+    if any(c["status"] == "no value" for c in cells):
+        found.append(("n/a", "no seed has a value (diverged, or not defined)."))
+    short = [c for c in cells if c["status"] == "run" and c["seeds"] < c["runs"] and not c["text"]]
+    if short:
+        fewest = min(short, key=lambda c: c["seeds"])
+        left = f"are left out; fewest left: {fewest['seeds']} of {fewest['runs']}."
+        found.append((PARTIAL, f"seeds without a value (diverged, or not defined) {left}"))
+    return found
 
 
 def best(artifact: Artifact, shown: pd.DataFrame, values: pd.Series[float], seeds: pd.Series[int]) -> pd.Series[bool]:
@@ -238,7 +215,7 @@ def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> st
     return f"{scale.capitalize()} scale{': ' if substitutes else ''}{'; '.join(substitutes)}{means}."
 
 
-def _decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:
+def decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:
     """The number of decimals: as declared, else as the paper prints this metric, else 0 for whole numbers, else the
     default."""
     chosen = artifact.decimals

@@ -7,13 +7,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from reproduce.report.entries import Text
-from reproduce.report.tables import Table, label
+from reproduce.report.tables import Table
 from reproduce.text import markdown as grid
-
-SYMBOLS = {
-    r"\|": "‖", r"\nabla ": "∇", r"\sum": "Σ", r"\leq": "≤", r"\geq": "≥", r"\beta": "β", r"\kappa": "κ", r"\xi": "ξ",
-    r"\,": " ", "^2": "²", "-": "\N{MINUS SIGN}",
-}  # fmt: skip
 
 
 def csv(table: Table) -> str:
@@ -25,80 +20,48 @@ def markdown(table: Table) -> str:
     """A GitHub table, with lines of ours, of the paper, and of the difference; its signs and notes. One with headings
     of several levels is in HTML, in which they span their columns."""
     out = [f"## {md(table.artifact.title)}", "", block(" ".join(table.caption)), ""]
-    levels, stubs = len(table.heads) > 1, table.stubs
-    escaped, body = _escaped if levels else md, []
-    for i, row in enumerate(table.rows):
-        labels = [escaped(label(x, table.artifact.names)) for x in row]
-        for kind, texts in table.lines(i):
-            body.append([*labels, *[kind] * table.kinds, *(_text(text, levels) for text in texts)])
-            labels = [""] * len(labels)
-    if levels:
-        out += [*_html(table, body), ""]
+    lines = [line for i in range(len(table.rows)) for line in table.lines(i)]
+    if len(table.heads) > 1:
+        out += [*_html(table, lines), ""]
     else:
-        heads = [text for text, _ in table.heads[0]]
-        out += [grid([*map(md, [*stubs, *heads])], body, ":" * len(stubs) + "-" * len(heads)), ""]
+        heads = [*table.stubs, *(text for text, _ in table.heads[0])]
+        body = ([f"**{md(t.text)}**" if t.bold else md(t.text) for t in line] for line in lines)
+        sides = ":" * len(table.stubs) + "-" * len(table.heads[0])
+        out += [grid([*map(md, heads)], body, sides), ""]
     if table.signs:
         out += [grid(("sign", "meaning"), [map(md, line) for line in table.signs], ":" * 2), ""]
     out += [f"- {block(note)}" for note in table.notes]
     return "\n".join(out).rstrip("\n") + "\n"
 
 
-def _text(text: Text | None, html: bool) -> str:
-    """A place; what GitHub cannot show is left to the page, which reads the comment."""
-    if text is None:
-        return ""
-    said, bold = (_escaped(text.text), "<b>{}</b>") if html else (md(text.text), "**{}**")
-    return (bold.format(said) if text.bold else said) + (f"<!--tint {text.tint}-->" if text.tint else "")
-
-
-def _escaped(text: str) -> str:
-    return escape(plain(line(text)), quote=False)
-
-
-def _html(table: Table, body: Sequence[Sequence[str]]) -> Iterator[str]:
+def _html(table: Table, lines: Sequence[Sequence[Text]]) -> Iterator[str]:
     """The lines of a table in HTML, a row each."""
-    stubs, last = table.stubs, table.heads[-1]
+
+    def cell(text: str, tag: str, options: str = "", bold: bool = False) -> str:
+        said = escape(line(text), quote=False)
+        return f"<{tag}{options}>{f'<b>{said}</b>' if bold else said}</{tag}>"
+
+    stubs, heads = len(table.stubs), table.heads
     yield from ("<table>", "<thead>")
-    for level in table.heads:
-        names = (_escaped(name) if level == last else "" for name in stubs)
-        columns = [f"<th>{name}</th>" for name in names]
-        columns += [
-            f'<th colspan="{n}">{_escaped(text)}</th>' if n > 1 else f"<th>{_escaped(text)}</th>" for text, n in level
-        ]
-        yield "<tr>" + "".join(columns) + "</tr>"
+    for level in heads:
+        names = (cell(name if level is heads[-1] else "", "th") for name in table.stubs)
+        spans = (cell(text, "th", f' colspan="{n}"' if n > 1 else "") for text, n in level)
+        yield "".join(("<tr>", *names, *spans, "</tr>"))
     yield from ("</thead>", "<tbody>")
-    for cells in body:
-        names = (f"<td>{cell}</td>" for cell in cells[: len(stubs)])
-        numbers = (f'<td align="right">{cell}</td>' for cell in cells[len(stubs) :])
-        yield "".join(("<tr>", *names, *numbers, "</tr>"))
+    for row in lines:
+        cells = (cell(t.text, "td", ' align="right"' if k >= stubs else "", t.bold) for k, t in enumerate(row))
+        yield "".join(("<tr>", *cells, "</tr>"))
     yield from ("</tbody>", "</table>")
-
-
-_ATOM = r"(?:\\[|,]|\\(?:nabla|sum|leq|geq|beta|kappa|xi)(?![A-Za-z])|[A-Za-z0-9])"
-FORMULA = rf"\\\(((?:(?:{_ATOM}|[ =+(),.;:/<>-])(?:_{_ATOM})?(?:\^{_ATOM})?)*)\\\)"
-r"""A formula in \( \) as declarations have them: of letters, digits and the commands in `SYMBOLS`. Anything else
-between these, as a file that is read back may have it, is text."""
-
-
-def plain(text: str) -> str:
-    r"""`text` with its formulas in \( \) written in letters."""
-    return re.sub(FORMULA, lambda found: _letters(found[1]), text)
 
 
 def line(text: str) -> str:
     """`text` in one line, without signs that cannot be printed."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
-def _letters(formula: str) -> str:
-    for command, letter in SYMBOLS.items():
-        formula = formula.replace(command, letter)
-    return formula
+    return "".join(c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else " " for c in text)
 
 
 def md(text: str) -> str:
-    """Text within a line of Markdown, or a cell of a table: nothing in it is a mark, a link, a formula or HTML."""
-    text = re.sub(r"([|*\\`$])", r"\\\1", plain(line(text)))
+    """Text within a line of Markdown, or a cell of a table: nothing in it is a mark, a link or HTML."""
+    text = re.sub(r"([|*\\`$])", r"\\\1", line(text))
     text = re.sub(r"\[(?=[^\]]*\]\s*[(\[:])|(?<![^\W_])_|_(?![^\W_])|~(?=~)", r"\\\g<0>", text)
     return re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;")
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from reproduce.report.entries import DASH, Text
-from reproduce.report.formats import FORMULA, line, plain
-from reproduce.report.tables import Table, label
+from reproduce.report.formats import line
+from reproduce.report.tables import Table
 
 COLUMN = 3.4
 """Inches of the narrowest of `FLOATS`."""
@@ -32,14 +32,14 @@ TEX = {
     "|": r"\textbar{}", "±": r"$\pm$", "\N{MINUS SIGN}": "$-$", "\N{EM DASH}": "---", "\N{EN DASH}": "--",
     "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "×": r"$\times$", "≥": r"$\geq$", "≤": r"$\leq$",
     "α": r"$\alpha$", "β": r"$\beta$", "η": r"$\eta$", "κ": r"$\kappa$", "λ": r"$\lambda$", "μ": r"$\mu$",
-    **{mark: rf"\textsuperscript{{{letter}}}" for mark, letter in zip("ᵃᵇᶜᵈᵉᶠᵍʰ", "abcdefgh", strict=True)},
+    "ξ": r"$\xi$", "Σ": r"$\sum$", "∇": r"$\nabla$", "‖": r"$\|$", "²": "$^2$", "ₘ": "$_m$",
+    "\N{NO-BREAK SPACE}": " ",
 }  # fmt: skip
 
 
 def tex(text: str) -> str:
-    r"""`text` in one line with all that means something to LaTeX escaped, but for formulas in \( \) (`FORMULA`)."""
-    text = re.sub(r"`([^`]*)`", r"\1", line(text))
-    return re.sub(rf"{FORMULA}|.", lambda found: TEX.get(found[0], found[0]), text)
+    """`text` in one line with all that means something to LaTeX escaped."""
+    return "".join(TEX.get(sign, sign) for sign in re.sub(r"`([^`]*)`", r"\1", line(text)))
 
 
 def latex(table: Table, width: float = 0.0) -> str:
@@ -51,7 +51,7 @@ def latex(table: Table, width: float = 0.0) -> str:
     name, fits, most = FLOATS[0] if width else next(f for f in FLOATS if _width(table) <= f[1])
     pieces, parts = _pieces(table, int(fits * width / COLUMN)) if width else [table], []
     for piece in pieces:
-        rows = [_lines(piece, i) for i in range(len(piece.rows))]
+        rows = [piece.lines(i) for i in range(len(piece.rows))]
         each = most // max(map(len, rows))
         parts += [(piece, rows[i : i + each]) for i in range(0, len(rows), each)]
     below = [*table.caption[1:], *(f"{sign}: {meaning}" for sign, meaning in table.signs)]
@@ -88,15 +88,6 @@ def _pieces(table: Table, fits: int) -> Iterator[Table]:
 def _columns(table: Table, first: int, end: int) -> Table:
     body = {(i, j - first): entry for (i, j), entry in table.body.items() if first <= j < end}
     return replace(table, columns=table.columns[first:end], body=body)
-
-
-def _lines(table: Table, i: int) -> list[list[Text]]:
-    """The lines of row `i` of the table: its labels, in the first of them, what the line is, and its texts."""
-    labels, nothing = [Text(label(name, table.artifact.names)) for name in table.rows[i]], Text("")
-    return [
-        [*([nothing] * len(labels) if n else labels), *[Text(kind)] * table.kinds, *(t or nothing for t in texts)]
-        for n, (kind, texts) in enumerate(table.lines(i))
-    ]
 
 
 def _tabular(table: Table, rows: Sequence[Sequence[Sequence[Text]]]) -> list[str]:
@@ -144,8 +135,8 @@ def _names(table: Table) -> list[str]:
 
 def _width(table: Table) -> int:
     """Characters beside each other, the space between columns included."""
-    columns = zip(_names(table), *(line for i in range(len(table.rows)) for line in _lines(table, i)), strict=True)
-    parts = ([*textwrap.wrap(name, NARROW), *(plain(text.text) for text in texts)] for name, *texts in columns)
+    columns = zip(_names(table), *(line for i in range(len(table.rows)) for line in table.lines(i)), strict=True)
+    parts = ([*textwrap.wrap(name, NARROW), *(text.text for text in texts)] for name, *texts in columns)
     return sum(2 + max(map(len, texts), default=0) for texts in parts)
 
 

@@ -50,7 +50,7 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
     """Write the cells and the table or figure of `artifact` under `root`; returns the files written.
 
         results/<scale>/cells/<paper>_<name>.csv             per-seed cells: sorted, full precision
-        tables/<scale>/<paper>_<name>.{md,csv,tex,ours.tex}  or
+        tables/<scale>/<paper>_<name>.{md,csv,tex}           or
         figures/<scale>/<paper>_<name>.{pdf,png,txt,tex}     picture, the same, caption and notes, caption
         figures/<scale>/<paper>_<name>-<width>in.{...}       the same of another width, in inches, and nothing else
 
@@ -72,18 +72,11 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
 
 
 def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, width: float) -> list[Path]:
-    panels, scale = artifact.panels(histories.scale), histories.scale
-    reason = tables.reasons(panels, histories.missing, scale)
-    paper = tables.reported(artifact.paper, artifact.name)
-    table, ours = (
-        tables.build(artifact, cells, paper, scale, histories.substitutes, reason, ours=only) for only in (False, True)
-    )
-    markdown = formats.markdown(table)
-    said = entries.commits(histories)
-    markdown += f"\n{said}\n" * bool(said)
-    tex_, ours_tex = (f"% {said}\n" * bool(said) + latex(each, width) for each in (table, ours))
-    texts = {} if width else {".md": markdown, ".csv": formats.csv(table)}
-    texts |= {".tex": tex_, ".ours.tex": ours_tex}
+    paper, said = tables.reported(artifact.paper, artifact.name), entries.commits(histories)
+    table = tables.build(artifact, cells, paper, histories.scale, histories.substitutes, histories.missing)
+    texts = {".tex": f"% {said}\n" * bool(said) + latex(table, width)}
+    if not width:
+        texts |= {".md": formats.markdown(table) + f"\n{said}\n" * bool(said), ".csv": formats.csv(table)}
     return [files.write_text(stem.with_name(stem.name + ending), text) for ending, text in texts.items()]
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from reproduce.declare.artifact import NUMBERS, Artifact
-from reproduce.declare.experiment import Panel
 from reproduce.declare.paper import papers
 from reproduce.report import entries
 from reproduce.report.entries import Entry, Text
@@ -28,7 +27,6 @@ ABSENT: Mapping[str, Any] = {"paper": np.nan, "paper_std": np.nan, "paper_text":
 """Of the paper's number where it prints none."""
 
 Labels = tuple[str, ...]
-Reason = Callable[[Mapping[str, str]], str]
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Table:
     """A table ready to be printed.
 
     frame: one row per cell in the paper's order: settings, algorithm, metric, then `MEASURED`, `paper_censored`, and
-        `text`, `paper_text` where there are cells in words. `status` is "run", "no value" or "not run: <reason>".
+        `text`, `paper_text` where there are cells in words. `status` is "run", "no value" or "not run".
     rows, columns: the labels of the lines and columns, one string per name in the artifact's `rows` / `columns`.
     body: (index of the row, index of the column) -> entry; places that are empty in the paper too are absent.
     signs: what signs in the body mean. notes: sentences.
@@ -48,16 +46,20 @@ class Table:
     rows: tuple[Labels, ...]
     columns: tuple[Labels, ...]
     body: Mapping[tuple[int, int], Entry]
-    above: tuple[str, ...]
+    caption: tuple[str, ...]
     signs: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
 
-    def lines(self, row: int) -> list[tuple[str, list[Text | None]]]:
-        """The lines of a row: what each is ("" where all of the table are alike), and what stands in each place."""
+    def lines(self, row: int) -> list[list[Text]]:
+        """The lines of a row: its labels, in the first of them, what each line is, and the texts of all columns."""
         found = entries.lines([self.body.get((row, j)) for j in range(len(self.columns))])
         elsewhere = not entries.comparable(self.artifact, self.scale)
         names = {entries.PAPER: entries.ELSEWHERE, entries.BOTH: entries.OURS} if elsewhere else {}
-        return [(names.get(kind, kind) if self.kinds else "", texts) for kind, texts in found]
+        first, blank = [Text(label(name, self.artifact.names)) for name in self.rows[row]], Text("")
+        return [
+            [*([blank] * len(first) if n else first), *[Text(names.get(kind, kind))] * self.kinds, *texts]
+            for n, (kind, texts) in enumerate(found)
+        ]
 
     @property
     def stubs(self) -> list[str]:
@@ -73,17 +75,10 @@ class Table:
             levels.append([(column_heading(group[0][level - 1], name, self), len(group)) for group in groups])
         return levels
 
-    @property
-    def caption(self) -> tuple[str, ...]:
-        """The sentences `above`, and that all numbers of the paper are ours where no line says so."""
-        equal = not self.kinds and any(entries.PAPER in entry for entry in self.body.values())
-        return (*self.above, entries.EQUAL) if equal else self.above
-
     @cached_property
     def kinds(self) -> bool:
-        """Tells whether lines need names: not if the paper prints nothing, or nothing but what we have."""
-        rows = ([self.body.get((i, j)) for j in range(len(self.columns))] for i in range(len(self.rows)))
-        return any(kind == entries.PAPER for row in rows for kind, _ in entries.lines(row))
+        """Tells whether lines need names: not if the paper prints nothing."""
+        return any(entries.PAPER in entry for entry in self.body.values())
 
 
 def reported(paper: str, name: str) -> pd.DataFrame | None:
@@ -111,34 +106,27 @@ def build(
     paper: pd.DataFrame | None,
     scale: str,
     substitutes: Sequence[str] = (),
-    reason: Reason = lambda settings: "not part of this scale",
-    ours: bool = False,
+    missing: Sequence[tuple[str, str]] = (),
 ) -> Table:
     """The table of `artifact` from its per-seed `cells` and the `paper`'s numbers (`reported`).
 
-    reason: why a cell of the paper, given its settings, has no number here. ours: print our numbers only. Of the
-    artifact, `labels` may differ from the paper's, or from seed to seed.
+    missing: (panel, reason) of those without results. Of the artifact, `labels` may differ from the paper's, or from
+    seed to seed.
     Raises ValueError, naming the artifact and the column, if the cells do not fit the layout.
     """
     frame, differing = _merge(artifact, cells, paper)
     same = entries.comparable(artifact, scale)
-    settings = frame[_settings(frame)].astype(str).to_dict("records")
-    why = [reason({str(k): v for k, v in row.items()}) for row in settings]
-    frame["status"] = [
-        "run" if seeds or text else "no value" if runs else f"not run: {r}"
-        for seeds, text, runs, r in zip(frame["seeds"], frame["text"], frame["runs"], why, strict=True)
-    ]
+    gap = "; ".join(dict.fromkeys(why for _, why in missing)) or f"not part of the {scale} scale"
+    there = [frame["seeds"].gt(0) | frame["text"].ne(""), frame["runs"].gt(0)]
+    frame["status"] = np.select(there, ["run", "no value"], "not run")
     frame["doubted"] = (frame["paper_text"] != "") & entries.doubted(artifact, frame)
     # Where the caption says that numbers are not comparable, nothing compares them.
     frame["difference"] = frame["difference"].mask(frame["doubted"] | (not same))
     shown = _to_print(artifact, frame, paper)
     rows, columns = _labels(artifact.rows, shown), _labels(artifact.columns, shown)
-    beside, known = same and not ours, shown
-    notes = differing if beside else []
-    if not beside:
-        notes = [] if ours else _without(shown)
-        shown = shown[shown["runs"] > 0].assign(difference=np.nan)
-        shown = shown.assign(**ABSENT, doubted=False) if ours else shown
+    known, notes = shown, differing
+    if not same:
+        notes, shown = _without(shown, gap), shown[shown["runs"] > 0].assign(difference=np.nan)
         mine = (set(_labels(names, shown)) for names in (artifact.rows, artifact.columns))
         rows, columns = ([at for at in there if at in here] for there, here in zip((rows, columns), mine, strict=True))
     ranked = shown["mean"].where(~shown["censored"]), shown["paper"].where(~shown["paper_censored"] & ~shown["doubted"])
@@ -147,16 +135,14 @@ def build(
     shown = shown.assign(best=best, best_printed=best_printed)
     places = _places(artifact, shown, rows, columns)
     printed = pd.DataFrame(list(places.values()), columns=shown.columns) if places else shown.iloc[:0]
-    style = entries.Format.of(artifact, printed, known)
-    body = {place: style.entry(cell) for place, cell in places.items()}
-    if beside:
+    digits = {str(m): entries.decimals(artifact, str(m), rows) for m, rows in known.groupby("metric", sort=False)}
+    body = {place: entries.entry(cell, digits[cell["metric"]], artifact.names) for place, cell in places.items()}
+    if same:
         left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
         notes += [f"{heading(metric, artifact.names)}: in the paper, not measured here." for metric in left_out]
-        tinted = any(text.tint for entry in body.values() for text in entry.values())
-        notes += [entries.TINTS] * tinted
-    notes += [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts if not ours]
+    notes += [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
     if not places:
-        notes = [f"{entries.DASH} not run: {reason({})}.", *notes]
+        notes = [f"{entries.DASH} not run: {gap}.", *notes]
     words = ("text", "paper_text") if frame["text"].astype(bool).any() else ()
     return Table(
         artifact,
@@ -166,17 +152,16 @@ def build(
         tuple(columns),
         body,
         tuple(entries.caption(artifact, scale, substitutes, printed, same)),
-        tuple(style.signs(list(places.values()))),
+        tuple(entries.signs(list(places.values()), gap)),
         (*notes, *artifact.notes, *entries.settings(substitutes)),
     )
 
 
-def _without(shown: pd.DataFrame) -> list[str]:
+def _without(shown: pd.DataFrame, gap: str) -> list[str]:
     """The remark on the paper's entries without a number here, and why, if its numbers are not beside ours."""
     theirs = shown[shown["paper_text"].ne("") & ~shown["paper_text"].isin(entries.NOTHING)]
-    gaps = theirs.loc[theirs["runs"] == 0, "status"].value_counts()
-    said = ((n, str(why).removeprefix("not run: ")) for why, n in gaps.items())
-    return [f"Of the paper's {len(theirs)} numbers {n} have none of ours: {why}." for n, why in said]
+    lacking = int((theirs["runs"] == 0).sum())
+    return [f"Of the paper's {len(theirs)} numbers {lacking} have none of ours: {gap}."] * bool(lacking)
 
 
 def label(value: str, names: Mapping[str, str]) -> str:
@@ -193,32 +178,6 @@ def column_heading(value: str, name: str, table: Table) -> str:
         return heading(value, names)
     title = pretty(name, names)
     return f"{title} = {text}" if len(title) < 3 else f"{heading(name, names)} {text}"
-
-
-def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: str) -> Reason:
-    """The reason why a cell was not run, from the labels of the experiments in the panels without results.
-
-    A cell belongs to a panel if each of its settings that is a label there is the label of one of the experiments; not
-    necessarily of the same one, because an experiment may serve several cells.
-    """
-    absent = dict(reversed(missing))  # the first reason of a panel counts
-    known: list[tuple[str, dict[str, set[str]]]] = []
-    for panel in panels:
-        if panel.name in absent:
-            values: dict[str, set[str]] = {}
-            for k, v in (item for e in panel.experiments for item in e.labels.items()):
-                values.setdefault(k, set()).add(canonical(v))
-            known.append((absent[panel.name], values))
-
-    def reason(settings: Mapping[str, str]) -> str:
-        cell = {k: canonical(v) for k, v in settings.items() if v != ""}  # a column that only our cells have
-        for why, labels in known:
-            if all(cell[k] in values for k, values in labels.items() if k in cell):
-                return why
-        alone = {why for _, why in missing}
-        return alone.pop() if not known and len(alone) == 1 else f"not part of the {scale} scale"
-
-    return reason
 
 
 def _settings(frame: pd.DataFrame) -> list[str]:

@@ -183,7 +183,7 @@ def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-ENDINGS = {"figure": (".pdf", ".png", ".txt", ".tex"), "table": (".md", ".csv", ".tex", ".ours.tex")}
+ENDINGS = {"figure": (".pdf", ".png", ".txt", ".tex"), "table": (".md", ".csv", ".tex")}
 """What is made of an artifact of each kind."""
 
 

@@ -75,19 +75,12 @@ def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
     assert captions.caption(made, run, fig)[0] == (
         "Reduced scale: fewer steps; not comparable with the paper number by number."
     )
-    assert fig.get_suptitle() == "Reduced scale: fewer steps; 2 seeds"
+    assert fig.get_suptitle() == (
+        "Reduced scale: fewer steps; not comparable with the paper number by number. 2 seeds."
+    )
     assert captions.note(made, run, fig) == [
         "Substitutes and settings: fewer steps: K 25, 60 rounds.",
         "A remark.",
         "Not run, no results: (b).",
         "The paper publishes a picture without numbers, so its curves could not be read.",
     ]
-
-
-@pytest.mark.parametrize(
-    ("counts", "said"), [((3, 3), "3 seeds"), ((3, 2), "3 seeds, 2 of MOON"), ((3, 2, 2), "2 to 3 seeds")]
-)
-def test_one_series_with_fewer_seeds_is_named(counts: tuple[int, ...], said: str) -> None:
-    names = ("fedavg", "moon", "scaffold")
-    parts = [histories("paper", n).frame.assign(algorithm=a) for a, n in zip(names, counts, strict=False)]
-    assert captions.seeds_of(Histories(pd.concat(parts), "paper"), "algorithm") == said

@@ -33,15 +33,12 @@ def examples(test: object) -> object:
 @given(TEXTS)
 @settings(max_examples=300, deadline=None)
 def test_latex_has_nothing_of_a_text_but_letters(text: str) -> None:
-    r"""Apart from formulas of a few known commands, every special sign is escaped, and every command is one of ours."""
+    """Every special sign is escaped, and every command is one of ours."""
     made = tex(text)
     assert "\n" not in made
     assert "\r" not in made
-    for formula in re.findall(formats.FORMULA, made):
-        assert not re.search(r"[{}$&#%~]|\^\^|__|\\(?!\||,|nabla|sum|leq|geq|beta|kappa|xi)", formula)
-    rest = re.sub(formats.FORMULA, "", made)
     ours = r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}"
-    rest = re.sub(rf"{ours}|\\[&%$#_{{}}]|\$(\^\{{\\d?dagger\}}|-|\\[a-z]+)\$|\\textsuperscript\{{[a-h]\}}", "", rest)
+    rest = re.sub(rf"{ours}|\\[&%$#_{{}}]|\$(\^\{{\\d?dagger\}}|-|\^2|_m|\\\||\\[a-z]+)\$", "", made)
     assert not re.search(r"[\\{}$&#_%^~<>|]", rest)
 
 
@@ -66,7 +63,7 @@ def test_a_whole_table_and_a_line_of_the_scoreboard_keep_their_columns(text: str
     table = whole("fedagrac", "table1")
     body = {place: {**entry, OURS: Text(text), PAPER: Text(f"({text})")} for place, entry in table.body.items()}
     rows = tuple((text, *labels[1:]) for labels in table.rows)
-    odd = replace(table, body=body, rows=rows, notes=(text, *table.notes), above=(text, *table.above[1:]), signs=())
+    odd = replace(table, body=body, rows=rows, notes=(text, *table.notes), caption=(text, *table.caption[1:]), signs=())
     lines = formats.markdown(odd).split("\n")
     widths = {len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in lines if line.startswith("|")}
     assert widths == {6}

@@ -86,7 +86,7 @@ class TestRender:
         files = render(artifact(self.cells), "smoke", tmp_path)
         assert [f.relative_to(tmp_path).as_posix() for f in files] == [
             "results/smoke/cells/fiarse_none.csv", "tables/smoke/fiarse_none.md", "tables/smoke/fiarse_none.csv",
-            "tables/smoke/fiarse_none.tex", "tables/smoke/fiarse_none.ours.tex",
+            "tables/smoke/fiarse_none.tex",
         ]  # fmt: skip
         assert files[0].read_text() == f"algorithm,metric,seed,value\na,m,9,\na,m,10,2.0\nb,m,0,{1 / 3!r}\n"
         assert "Smoke scale; the same as at paper scale." in files[1].read_text()
