@@ -87,7 +87,7 @@ def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -
     first.missing = list(dict.fromkeys([*missing, *(m for e in found for m in e.missing)]))
     if not (first.log or first.what == "share") and "metric" in rows:
         first.units = {name: units[m] for name, m in zip(first.rows["unit"], rows["metric"], strict=True)}
-    first.unit = "log ratio" if first.log else "of the seeds" if first.what == "share" else unit
+    first.unit = "of the seeds" if first.what == "share" else unit
     return first
 
 

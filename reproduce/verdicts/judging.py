@@ -138,12 +138,6 @@ class Unit:
         """The distance of its value into the region; negative outside, NaN if nothing is known of it."""
         return math.nan if math.isnan(self.judged.value) else self.region.slack(self.judged.value)
 
-    @property
-    def slacks(self) -> Observation | None:
-        """The interval of the slack; None if there is none."""
-        low, high = self.judged.low, self.judged.high
-        return None if low is None or high is None else self.region.slack_range(low, high)
-
     def error(self, side: str, family: float, most: int) -> float:
         """The smallest error of an interval that lies on a side: a part, of `most` at most, of that of a level for all;
         else its own; 1 for none."""

@@ -60,14 +60,6 @@ def lacking(check: Check, cells: pd.DataFrame, wanted: pd.DataFrame) -> list[str
     return names + [", ".join(f"{c} {v}" for c, v in zip(columns, n, strict=True)) for n in need if n not in have]
 
 
-def shared(paper: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `paper` in settings that our cells have; all of them, where ours are others."""
-    columns = [c for c in paper.columns if c in ours and c not in ("seed", *ENDS)]
-    have = _tuples(ours, columns)
-    kept = paper[[row in have for row in map(tuple, paper[columns].fillna("").to_numpy().tolist())]]
-    return kept if len(kept) else paper
-
-
 def rests_on(check: Check, artifacts: Iterable[Artifact], scale: str) -> str:
     """The least of what the runs behind a check rest on."""
     found = {ground(panel, experiment.problem) for panel, experiment in read(check, artifacts, scale)}

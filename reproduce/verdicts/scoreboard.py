@@ -7,7 +7,6 @@ nothing else.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +32,6 @@ from reproduce.verdicts.verdict import (
     JUDGED,
     NOT_RUN,
     ON_SUBSTITUTE,
-    PARTLY,
     REFUTED,
     SUPPORTED,
     VERDICTS,
@@ -55,8 +53,7 @@ class Verdict(Outcome):
     rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK` for what is no claim. ours: it requires a
     number that is not the statement's. unasked: it is not asked at this scale, for the reason given.
     source: what of the paper it was read off, see `Claim`.
-    size: what our numbers are of the printed ones in the same settings, the least and the most of its parts; of ratios
-    that of their logarithms. paper_numbers: what the paper's own printed numbers say
+    paper_numbers: what the paper's own printed numbers say
     of the claim: supported, refuted, or na (nothing printed that the check could read). printed: the deciding one of
     these numbers, as `measured` is that of our runs. look: see `judging.level_at`. one_split: some of the runs behind
     it have one split of the data for all seeds.
@@ -73,7 +70,6 @@ class Verdict(Outcome):
     printed: Measured | None = None
     look: int = 1
     source: str = "sentence"
-    size: tuple[float, float] | None = None
     one_split: bool = False
 
     @property
@@ -229,17 +225,6 @@ class Shelf:
             return Outcome(NOT_RUN, reason=reason)
         return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1))
 
-    def size(self, claim: Claim, scale: str, ours: Outcome) -> tuple[float, float] | None:
-        """Our numbers over the printed ones in the settings that both have (in all, if the settings are others)."""
-        check = claim.checks[PRINTED]
-        mine, paper = self.cells(claim, check, printed=False)[0], self.cells(claim, check, printed=True)[0]
-        if mine is None or paper is None:
-            return None
-        theirs = evaluate(check, scope.shared(paper, mine), self.file.metrics).sizes
-        pairs = zip(ours.sizes, theirs, strict=False) if len(ours.sizes) == len(theirs) else ()
-        found = [a / b for (what, a), (same, b) in pairs if what == same and b and math.isfinite(a / b)]
-        return (min(found), max(found)) if found else None
-
     def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
         wanted = [] if scale == PRINTED else [_declared(a.id, scale) for a in artifacts_read(claim, check)]
@@ -267,8 +252,6 @@ def artifacts_read(claim: Claim, check: Check) -> list[Artifact]:
 
 def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
     outcome, printed, rests_on, once = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED), "", False
-    for_it = outcome.verdict in (SUPPORTED, PARTLY) and not claim.construction
-    size = shelf.size(claim, scale, outcome) if for_it else None
     if claim.construction:
         rests_on = CHECK
     elif outcome.verdict != NOT_RUN:
@@ -290,7 +273,6 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         printed=printed.measured,
         look=claim.looks.get(scale, 1),
         source=claim.source,
-        size=size,
         one_split=once,
         **vars(outcome),
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from reproduce.declare.paper import Metric
 from reproduce.text import counted as number_of
-from reproduce.verdicts.claims import Check, form_of, parts, quantifier, quantity
+from reproduce.verdicts.claims import Check, parts, quantifier, quantity
 from reproduce.verdicts.forms import Evidence, evidence, units_of
 from reproduce.verdicts.judging import INF, Judgement, Part, Region, Unit, counts, decide, level_at, shown
 from reproduce.verdicts.observations import NotRun, average
@@ -65,26 +65,17 @@ class Measured:
 class Outcome:
     """A verdict with its evidence.
 
-    effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
-    demands, so a margin is already taken off; in `unit`. interval: its interval, None if unknown (too few seeds). n:
-    number of seeds, 0 for a number that needs none. measured: the deciding number itself. settings, seeds: on how many
-    settings (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has. quantity:
-    what it is about, of `judging.QUANTITIES`. sizes: of each part what its numbers are, and their mean over the
-    settings; logarithms of ratios. each: all settings, with their intervals. under: of what DEPENDS, alternative -> its
-    deciding number.
+    measured: the deciding number. settings, seeds: on how many settings (comparisons in them) the verdict rests, and
+    the fewest and the most seeds that one of them has. quantity: what it is about, of `judging.QUANTITIES`. each: all
+    settings, with their intervals. under: of what DEPENDS, alternative -> its deciding number.
     """
 
     verdict: str
-    effect: float | None = None
-    unit: str = ""
-    interval: tuple[float, float] | None = None
-    n: int = 0
     reason: str = ""
     measured: Measured | None = None
     settings: int = 0
     seeds: tuple[int, int] = (0, 0)
     quantity: str = ""
-    sizes: tuple[tuple[str, float], ...] = ()
     each: tuple[Unit, ...] = field(default=(), repr=False)
     under: tuple[tuple[str, Measured], ...] = ()
 
@@ -116,7 +107,6 @@ def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
         settings=sum(o.settings for o in ran),
         seeds=(min(seeds, default=0), max(seeds, default=0)),
         quantity=", ".join(dict.fromkeys(o.quantity for o in ran)),
-        sizes=tuple(size for o in outcomes for size in o.sizes or (("", math.nan),)),
         each=tuple(u for o in ran for u in o.each),
     )
 
@@ -125,7 +115,7 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     """One outcome from those under each alternative of an unstated choice. DEPENDS where one supports the claim and
     another refutes it; INCONCLUSIVE where one is and the others agree.
 
-    Alternatives without cells do not count; effect and interval are those of the first that counts (the first
+    Alternatives without cells do not count; the deciding number is that of the first that counts (the first
     inconclusive one, or the first whose settings are not all run).
     """
     ran = {name: o for name, o in outcomes.items() if o.verdict != NOT_RUN}
@@ -177,18 +167,9 @@ def _part(
         units = units_of(found, rows, quantity(check), level_at(look))
         outcome = _decide(found, Part(tuple(units), quantifier(check), among, bool(found.missing), look))
         about = ", ".join(dict.fromkeys(u.quantity for u in units))
-        return replace(outcome, quantity=about, sizes=(_size(check, found, units),), each=tuple(units))
+        return replace(outcome, quantity=about, each=tuple(units))
     except NotRun as reason:
         return Outcome(NOT_RUN, reason=str(reason))
-
-
-def _size(check: Check, found: Evidence, units: Sequence[Unit]) -> tuple[str, float]:
-    """The kind of a part's numbers, and their mean over the settings; none if the claim is about equality, or if they
-    have several units."""
-    mixed = "metric" in found.rows and found.rows["metric"].nunique() > 1
-    if mixed or found.what == "share" or form_of(check) in ("equal", "spread", "transfer"):
-        return "", math.nan
-    return found.what, math.fsum(u.judged.value for u in units) / len(units)
 
 
 def _decide(found: Evidence, part: Part) -> Outcome:
@@ -212,16 +193,11 @@ def _decide(found: Evidence, part: Part) -> Outcome:
         tally = _tally(name, units, each, f"; {len(by_holm)} {alone} by Holm" if leaning else "")
     against_it = by_holm if verdict == alone else [u for u in judged if u.judged.says != together]
     deciding = _deciding(against_it or judged, best=name == "any")
-    slack, interval, j = deciding.slack, deciding.slacks, deciding.judged
-    missing, measured = _lacking(found.missing), _measured(deciding, found, name)
+    j, missing, measured = deciding.judged, _lacking(found.missing), _measured(deciding, found, name)
     seeds = [u.judged.n for u in each if u.judged.n]
     said = {"for": PARTLY if partly else SUPPORTED, "against": REFUTED, INCONCLUSIVE: INCONCLUSIVE}
     return Outcome(
         said[verdict],
-        None if math.isnan(slack) else slack,
-        SHARE if counted else found.units.get(deciding.name, found.unit),
-        interval,
-        j.n,
         "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
         None if math.isnan(j.value) else measured,
         units,

@@ -89,11 +89,9 @@ def reason(v: Verdict) -> str:
 
 
 def beside_print(v: Verdict) -> list[str]:
-    """Remarks on a verdict: its source, the size of the effect, the paper's own numbers."""
-    ends = list(dict.fromkeys(f"{number(100 * share)} %" for share in v.size or ()))
+    """Remarks on a verdict: its source, and the paper's own numbers."""
     return [
         *([f"read off a {v.source}" if v.source != "derived" else v.source] if v.source != "sentence" else []),
-        *([f"effect: {' to '.join(ends)} of the published one"] if ends else []),
         *(["refuted by the paper's own numbers"] if v.paper_numbers == "refuted" else []),
     ]
 

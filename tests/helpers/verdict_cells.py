@@ -1,5 +1,6 @@
 """Hand-made cells for the tests of verdicts, and what is said of them."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from reproduce.verdicts.claims import Metric
+from reproduce.verdicts.judging import Region
 from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.verdict import Outcome, evaluate
 
@@ -45,6 +47,30 @@ def verdict(frame: pd.DataFrame, **check: Any) -> str:
 def outcome(frame: pd.DataFrame, **check: Any) -> Outcome:
     check = {"for" if k == "where" else "is" if k == "is_" else k: v for k, v in check.items()}
     return evaluate({"metric": "acc", **check}, frame, METRICS)
+
+
+def effect(found: Outcome) -> float:
+    """How far the deciding number lies within its region, a margin taken off; of ratios the logarithms count."""
+    assert found.measured is not None
+    return _region(found).slack(_scaled(found, found.measured.value))
+
+
+def interval(found: Outcome) -> tuple[float, float] | None:
+    """The interval of `effect`."""
+    m = found.measured
+    if m is None or m.low is None or m.high is None:
+        return None
+    return _region(found).slack_range(_scaled(found, m.low), _scaled(found, m.high))
+
+
+def _region(found: Outcome) -> Region:
+    assert found.measured is not None
+    return Region(*(_scaled(found, end) for end in found.measured.region))
+
+
+def _scaled(found: Outcome, value: float) -> float:
+    ratio = found.measured is not None and found.measured.what == "ratio"
+    return value if not ratio else math.log(value) if value > 0 else -math.inf
 
 
 def four_settings(path: Path, *leads: float) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from runs import sealed
 from scipy import stats
+from verdict_cells import effect, interval
 
 from reproduce.declare.experiment import SCALES
 from reproduce.declare.paper import artifacts, printed_settings
@@ -232,7 +233,7 @@ def test_a_check_may_ask_for_the_cells_of_another_artifact_too(tmp_path: Path) -
     put(tmp_path, "table2", "1,b,-1,acc,5")
     check = {"metric": "acc", "for": {"n": [1]}, "better": "a", "than": ["b"], "with": ["table2"]}
     (found,) = scoreboard("paper", tmp_path / "results", [load(tmp_path, check=check)])
-    assert (found.verdict, found.effect) == ("supported", 4.0)
+    assert (found.verdict, effect(found)) == ("supported", 4.0)
 
 
 def toy_board(path: Path) -> list[Any]:
@@ -264,7 +265,7 @@ def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> N
     for looks, said, level in (({}, "supported", 0.95), ({"paper": 2}, "inconclusive", 0.975)):
         (found,) = scoreboard("paper", tmp_path / "results", [load(tmp_path, looks=looks)])
         half = stats.t.ppf((1 + level) / 2, 2) * 0.7 / np.sqrt(3)
-        assert (found.verdict, found.interval) == (said, (pytest.approx(2 - half), pytest.approx(2 + half)))
+        assert (found.verdict, interval(found)) == (said, (pytest.approx(2 - half), pytest.approx(2 + half)))
         assert ("interim analysis 2: 97.5 % intervals" in wording.basis(found)) == bool(looks)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from verdict_cells import cells, one_sided, outcome, runs, verdict
+from verdict_cells import cells, interval, one_sided, outcome, runs, verdict
 
 from benchmarks.rules import KINDS, noise, residuals, wrong
 from reproduce.verdicts.judging import (
@@ -296,7 +296,7 @@ def test_ratios_of_seeds_that_agree_have_the_grid_of_their_numbers(tmp_path: Pat
     check = {"metric": "rounds", "better": "a", "than": ["b"]}
     frame = runs(tmp_path, "rounds", a=[11] * 3, b=[13] * 3, c=[12] * 3)
     low = np.log(13 / 11) - np.log(12 / 11) * stats.t.ppf(0.975, 2) / 3
-    assert outcome(frame, **check, margin={"ratio": 1.001}).interval == pytest.approx(
+    assert interval(outcome(frame, **check, margin={"ratio": 1.001})) == pytest.approx(
         (low - np.log(1.001), 2 * np.log(13 / 11) - low - np.log(1.001))
     )
     assert verdict(frame, **check, margin={"ratio": 1.001}) == "supported"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from verdict_cells import cells, four_settings, outcome, runs, verdict
+from verdict_cells import cells, effect, four_settings, interval, outcome, runs, verdict
 
 from reproduce.verdicts.judging import INF, Region, Unit, level_at
 from reproduce.verdicts.observations import matches
@@ -56,8 +56,10 @@ def test_of_diverged_runs_there_is_a_median_and_no_mean(
 def test_a_bound_supports_by_its_distance_only(tmp_path: Path) -> None:
     frame = runs(tmp_path, "rounds", a=[10] * 6, b=[">15"] * 6)
     result = outcome(frame, metric="rounds", better="a", than=["b"], margin=4)
-    assert (result.verdict, result.effect) == ("supported", pytest.approx(1.0))
-    low, high = result.interval  # whole rounds that agree get the spread of one seed one round off
+    assert (result.verdict, effect(result)) == ("supported", pytest.approx(1.0))
+    ends = interval(result)
+    assert ends is not None
+    low, high = ends  # whole rounds that agree get the spread of one seed one round off
     assert 0 < low < 1
     assert high == INF
     assert verdict(frame, metric="rounds", better="a", than=["b"], margin=6) == "inconclusive"
@@ -86,10 +88,10 @@ def test_fewer_seeds_than_a_sign_test_needs_never_decide(look: int, needed: int,
 
 def test_one_seed_decides_nothing_but_a_point_does(tmp_path: Path) -> None:
     result = outcome(runs(tmp_path, a=[90], b=[10]), better="a", than=["b"])
-    assert (result.verdict, result.n, result.interval) == ("inconclusive", 1, None)
-    assert result.effect == pytest.approx(80.0)
+    assert (result.verdict, result.seeds[1], interval(result)) == ("inconclusive", 1, None)
+    assert effect(result) == pytest.approx(80.0)
     point = cells(tmp_path, "a,-1,acc,90", "b,-1,acc,10")
-    assert outcome(point, better="a", than=["b"]).n == 0
+    assert outcome(point, better="a", than=["b"]).seeds == (0, 0)
     assert verdict(point, better="a", than=["b"]) == "supported"
     seedless = cells(tmp_path, "a,acc,90", "b,acc,95", columns="algorithm,metric,value")
     assert verdict(seedless, better="a", than=["b"]) == "refuted"

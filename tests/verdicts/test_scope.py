@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from runs import sealed
+from verdict_cells import effect
 
 from reproduce.declare.paper import artifacts
 from reproduce.verdicts import scope
@@ -166,14 +167,14 @@ def test_readings_that_disagree_make_a_verdict_depend() -> None:
     good, bad = Outcome("supported", 1.0, reason="yes"), Outcome("refuted", -1.0, reason="no")
     idle = Outcome("not run", reason="no cells")
     both = under_readings("the rate", {"printed": bad, "fitting": good, "third": idle})
-    assert (both.verdict, both.effect) == ("depends on an unstated choice", -1.0)
+    assert (both.verdict, effect(both)) == ("depends on an unstated choice", -1.0)
     said = "unstated choice: the rate. printed: refuted, no; fitting: supported, yes; third: not run, no cells"
     assert both.reason == said
     assert under_readings("the rate", {"printed": good, "fitting": good}).verdict == "supported"
     assert under_readings("the rate", {"printed": idle, "fitting": good}).verdict == "supported"
     partly = Outcome("supported where run", 2.0)
     found = under_readings("the rate", {"printed": good, "fitting": partly})
-    assert (found.verdict, found.effect) == ("supported where run", 2.0)
+    assert (found.verdict, effect(found)) == ("supported where run", 2.0)
     assert under_readings("the rate", {"printed": bad, "fitting": partly}).verdict == "depends on an unstated choice"
     assert under_readings("the rate", {"printed": idle, "fitting": idle}).verdict == "not run"
 
@@ -184,7 +185,7 @@ def test_an_open_reading_leaves_the_claim_open(other: str) -> None:
     clear, wide = Outcome(other, 1.0, reason="clear"), Outcome("inconclusive", 0.1, reason="wide")
     for readings in ({"a": clear, "b": wide}, {"b": wide, "a": clear}):
         found = under_readings("the rate", readings)
-        assert (found.verdict, found.effect) == ("inconclusive", 0.1)
+        assert (found.verdict, effect(found)) == ("inconclusive", 0.1)
         assert "clear" in found.reason
         assert "wide" in found.reason
 

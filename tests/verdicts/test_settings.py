@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from verdict_cells import cells, four_settings, one_sided, outcome, runs, verdict
+from verdict_cells import cells, effect, four_settings, interval, one_sided, outcome, runs, verdict
 
 
 def test_quantifiers(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_quantifiers(tmp_path: Path) -> None:
     assert verdict(frame, **check, quantifier={"fraction": [0.75, 0.75]}) == "supported"
     assert verdict(frame, **check, quantifier={"fraction": [0, 0.5]}) == "refuted"
     result = outcome(frame, **check, quantifier="mean", margin=1.0)
-    assert (result.verdict, result.effect) == ("supported", pytest.approx(0.75, abs=1e-3))
+    assert (result.verdict, effect(result)) == ("supported", pytest.approx(0.75, abs=1e-3))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -72,18 +72,18 @@ def test_none_and_all_are_no_bounds_of_a_number_of_settings(tmp_path: Path) -> N
     check = {"better": "a", "than": ["b"]}
     frame = four_settings(tmp_path, *[-2.0] * 8)
     found = outcome(frame, **check, quantifier={"fraction": [0, 0.75]})
-    assert (found.verdict, found.effect, found.interval) == ("supported", 0.75, (0.75, 0.75))
+    assert (found.verdict, effect(found), interval(found)) == ("supported", 0.75, (0.75, 0.75))
     frame = four_settings(tmp_path, *[2.0] * 8)
-    for some, effect in (([0.25, 1], 0.75), ([0, 0.75], -0.25)):
+    for some, slack in (([0.25, 1], 0.75), ([0, 0.75], -0.25)):
         found = outcome(frame, **check, quantifier={"fraction": some})
-        assert (found.verdict, found.effect) == ("supported" if effect > 0 else "refuted", effect)
+        assert (found.verdict, effect(found)) == ("supported" if slack > 0 else "refuted", slack)
 
 
 def test_a_statistic_uses_seeds_that_have_every_setting(tmp_path: Path) -> None:
     frame = four_settings(tmp_path, 5, 3)
     frame = frame[~((frame["n"] == "1") & (frame["seed"] > 0))]
     result = outcome(frame, better="a", than=["b"], quantifier="mean")
-    assert (result.verdict, result.n) == ("inconclusive", 1)
+    assert (result.verdict, result.seeds[1]) == ("inconclusive", 1)
 
 
 def test_parts_inherit_and_the_worst_one_decides(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_parts_inherit_and_the_worst_one_decides(tmp_path: Path) -> None:
 def test_a_setting_of_which_nothing_is_known_is_not_the_one_that_is_shown(tmp_path: Path) -> None:
     frame = cells(tmp_path, "1,0,skew,1", "1,1,skew,5", "2,0,skew,", "2,1,skew,", columns="n,seed,metric,value")
     result = outcome(frame, metric="skew", is_="> 2")
-    assert (result.verdict, result.effect) == ("inconclusive", pytest.approx(1))
+    assert (result.verdict, effect(result)) == ("inconclusive", pytest.approx(1))
 
 
 def test_settings_without_a_value_or_with_the_word_none_are_not_numbers_that_lack(tmp_path: Path) -> None:

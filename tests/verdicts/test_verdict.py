@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from verdict_cells import cells, outcome, runs, verdict
+from verdict_cells import cells, effect, interval, outcome, runs, verdict
 
 from reproduce.verdicts.judging import INF, Region, Unit, t_interval
 from reproduce.verdicts.verdict import Outcome
@@ -45,13 +45,14 @@ def test_strict_regions_leave_their_ends_out() -> None:
 def test_better_by_hand(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=[63, 74, 85], b=[60, 70, 80])  # leads 3, 4, 5
     result = outcome(frame, better="a", than=["b"])
-    assert (result.verdict, result.n, result.unit) == ("supported", 3, "points")
-    assert result.effect == pytest.approx(4.0)
-    assert result.interval == pytest.approx((4 - HALF, 4 + HALF), abs=1e-5)
+    assert result.measured is not None
+    assert (result.verdict, result.seeds[1], result.measured.unit) == ("supported", 3, "points")
+    assert effect(result) == pytest.approx(4.0)
+    assert interval(result) == pytest.approx((4 - HALF, 4 + HALF), abs=1e-5)
     assert verdict(frame, better="a", than=["b"], margin=3.0) == "inconclusive"
     result = outcome(frame, better="a", than=["b"], margin=7.0)
     assert result.verdict == "refuted"
-    assert result.effect == pytest.approx(-3.0)
+    assert effect(result) == pytest.approx(-3.0)
     assert verdict(frame, better="b", than=["a"]) == "refuted"
     assert verdict(frame, better="b", than=["a"], direction="lower") == "supported"
 
@@ -59,14 +60,14 @@ def test_better_by_hand(tmp_path: Path) -> None:
 def test_runs_pair_on_the_seed_not_on_the_line(tmp_path: Path) -> None:
     lines = ["a,0,acc,63", "a,1,acc,74", "a,2,acc,85", "b,2,acc,80", "b,0,acc,60", "b,1,acc,70", "a,3,acc,0"]
     result = outcome(cells(tmp_path, *lines), better="a", than=["b"])
-    assert (result.verdict, result.n) == ("supported", 3)
+    assert (result.verdict, result.seeds[1]) == ("supported", 3)
 
 
 def test_a_ratio_margin_is_judged_on_logarithms(tmp_path: Path) -> None:
     frame = runs(tmp_path, "rounds", a=10, b=20)
     result = outcome(frame, metric="rounds", better="a", than=["b"], margin={"ratio": 1.5})
-    assert (result.verdict, result.unit) == ("supported", "log ratio")
-    assert result.effect == pytest.approx(np.log(2 / 1.5))
+    assert result.verdict == "supported"
+    assert effect(result) == pytest.approx(np.log(2 / 1.5))
     assert verdict(frame, metric="rounds", better="a", than=["b"], margin={"ratio": 2.0}) == "supported"
     assert verdict(frame, metric="rounds", better="a", than=["b"], margin={"ratio": 2.1}) == "refuted"
 
@@ -186,7 +187,7 @@ def test_transfer_of_the_best_setting(tmp_path: Path) -> None:
 def test_gap_to_the_best_and_ratio(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=[9, 9], b=[7, 8], c=[8, 5])
     check = {"gap": {"of": "a", "minus": {"best_of": ["b", "c"]}}}
-    assert outcome(frame, **check, is_=">= 1").effect == pytest.approx(0.0)  # gaps 1 and 1
+    assert effect(outcome(frame, **check, is_=">= 1")) == pytest.approx(0.0)  # gaps 1 and 1
     assert outcome(frame, **check, is_=">= 1").measured.what == "difference"
     assert outcome(frame, ratio={"of": "a", "to": "b"}, is_="> 1").measured.what == "ratio"
     assert outcome(frame, where={"algorithm": ["a"]}, is_="> 1").measured.what == "value"
@@ -205,7 +206,7 @@ def test_a_trend_of_ratios(tmp_path: Path) -> None:
     frame = cells(tmp_path, *lines, columns="algorithm,n,seed,metric,value")
     check = {"metric": "rounds", "ratio": {"of": "a", "to": "b"}, "over": "n"}
     assert verdict(frame, **check, trend="increasing", values=[1, 2]) == "supported"
-    assert outcome(frame, **check, trend="decreasing", values=[1, 2]).effect == pytest.approx(-np.log(1.5))
+    assert effect(outcome(frame, **check, trend="decreasing", values=[1, 2])) == pytest.approx(-np.log(1.5))
 
 
 def test_sums_and_unpaired_columns(tmp_path: Path) -> None:
