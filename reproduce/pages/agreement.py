@@ -31,8 +31,7 @@ PICTURE = Path("figures/paper/agreement.png")
 DRAWS = 1000
 FEW = 3
 """Of fewer leads there is neither slope nor correlation."""
-HEAD = ("table", "published", "compared", "inside", "median distance", "permuted (2.5 %)", "differences", "slope",
-        "correlation")  # fmt: skip
+HEAD = ("table", "compared", "inside", "median distance", "if permuted (2.5 %)", "differences (slope, correlation)")
 READ = ("alternative", "published numbers", "chosen", "distance", "within 1 point or 10 %")
 WORDS = {"sure": "Confidence", "tried": "Attempts that failed", "stays": "Unexplained",
          "impossible": "Impossible numbers", "otherwise": "Other explanation"}  # fmt: skip
@@ -116,10 +115,9 @@ def line(name: str, rows: Rows) -> list[str]:
     """A line under `HEAD`."""
     mine = rows[rows["gap"].notna()]
     chance, led = null(mine), leads(mine)
-    dealt = "{:.2g} ({:.2g})".format(*chance) if chance else "one series per setting"
-    fit = [f"{slope(led):.2f}", f"{led['ours'].corr(led['printed']):.2f}"] if len(led) >= FEW else ["–", "–"]
-    distance = f"{mine['gap'].abs().median():.2g}"
-    return [name, f"{len(rows):,}", f"{len(mine):,}", inside(rows), distance, dealt, str(len(led)), *fit]
+    dealt = "{:.2g} ({:.2g})".format(*chance) if chance else "–"
+    fit = f"{len(led)} ({slope(led):.2f}, {led['ours'].corr(led['printed']):.2f})" if len(led) >= FEW else "–"
+    return [name, f"{len(mine):,} of {len(rows):,}", inside(rows), f"{mine['gap'].abs().median():.2g}", dealt, fit]
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
@@ -131,7 +129,7 @@ def section(paper: str) -> str:
     lines = []
     for name, before, after in by_table(paper, there):
         lines += [line(name, before), *([line("the same, with fitted alternatives", after)] if moved(after) else [])]
-    parts = [markdown(HEAD, lines, ":" + "-" * 8)] if lines else []
+    parts = [markdown(HEAD, lines, ":" + "-" * 5)] if lines else []
     if there:
         parts += ["The table has the declared settings → the fitted alternative, on numbers that it was not chosen on:"]
         parts += [markdown(READ, [row for each in there for row in reading(each)])]

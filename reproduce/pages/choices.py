@@ -8,7 +8,6 @@ register that does not follow this ends in a UserError that names the file, the 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -35,18 +34,11 @@ AS_RUN = "as run"
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of a change. number: the difference in words; clear: its interval excludes zero; cells: the artifact
-    "scale/name" whose cells give it, or the rows "play/scale/name" that `play` wrote."""
+    """The effect of a change. text: its number, and the file of the values that give it, in words; clear: its interval
+    excludes zero."""
 
-    what: str
-    cells: str
-    number: str
+    text: str
     clear: bool
-
-    def text(self, usual: str = "") -> str:
-        """The effect in words; cells other than the `usual` ones are linked, and points have no unit."""
-        where = "" if self.cells == usual else f" ({_place(self.cells)})"
-        return f"{self.what}: {self.number.removesuffix(' points')}{where}"
 
 
 @dataclass(frozen=True)
@@ -69,27 +61,21 @@ class OpenChoice:
         """Tells whether another option has a significant effect."""
         return any(e and e.clear for name, e in self.options.items() if name != self.run)
 
-    def effects(self, usual: str = "") -> list[tuple[str, str]]:
-        """Option -> what it does, in words, of those that do something; what is run comes first, if it has numbers."""
-        own = self.options[self.run]
-        found = [(AS_RUN, own.text(usual))] if own else []
-        return found + [(n, e.text(usual)) for n, e in self.options.items() if n != self.run and e and e.clear]
+    @property
+    def effects(self) -> list[str]:
+        """The options that do something, with their effects; what is run comes first, if it has numbers."""
+        found = [(AS_RUN, self.options[self.run])]
+        found += [(name, e) for name, e in self.options.items() if name != self.run and e and e.clear]
+        return [f"*{name}* {e.text}" for name, e in found if e]
 
 
 @dataclass(frozen=True)
 class Register:
     """The answers and open choices of a paper. code: what was found of the authors' code."""
 
-    paper: str
     code: str
     answers: Mapping[str, str]
     choices: Sequence[OpenChoice]
-
-    @property
-    def usual(self) -> str:
-        """The artifact whose cells most numbers of the page are of; "" if there are none."""
-        counts = Counter(e.cells for c in self.choices for e in c.options.values() if e)
-        return max(counts, key=counts.__getitem__, default="")
 
 
 TEXT = {"type": "string", "pattern": r"\S"}
@@ -115,7 +101,7 @@ def register(paper: str) -> Register:
     raw, where = read_yaml(file), f"{papers()[paper].place}/{file.name}"
     if said := mismatch(raw, REGISTER):
         raise UserError(f"{where}, {said}")
-    return Register(paper, raw["code"], raw["answers"], [_choice(entry, where) for entry in raw["choices"]])
+    return Register(raw["code"], raw["answers"], [_choice(entry, where) for entry in raw["choices"]])
 
 
 def _choice(raw: Mapping[str, Any], where: str) -> OpenChoice:
@@ -129,7 +115,8 @@ def _choice(raw: Mapping[str, Any], where: str) -> OpenChoice:
 
 def _effect(raw: Mapping[str, Any], where: str) -> Effect:
     try:
-        return Effect(raw["what"], raw["cells"], *_number(raw))
+        number, clear = _number(raw)
+        return Effect(f"({raw['what']}): {number}, {_place(raw['cells'])}", clear)
     except UserError as error:
         raise UserError(f"{where}, effect '{raw['what']}': {' '.join(str(error).split())}") from error
 
@@ -173,19 +160,17 @@ def section(found: Register) -> str:
     others. What the authors' code does stands beside the paper where it differs."""
     answers = [f"- *{question}*: {answer}" for question, answer in found.answers.items()]
     dagger = " † marks what the authors' code does." * any(c.code == c.run for c in found.choices)
-    cells = f" Numbers without a link are from {_place(found.usual)}." if found.usual else ""
     rows = []
     for c in filter(lambda c: c.matters, found.choices):
         same = c.code == c.run
         theirs = f" Code: {c.code}." * (not same and c.code not in ("", "-"))
         colon = ":" * (not c.open.endswith("?"))
         why = "" if same and c.why == "The code." else f": {c.why}"
-        others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(found.usual))
-        rows.append([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", others])
+        rows.append([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", "<br>".join(c.effects)])
     table = markdown(HEAD, [[" ".join(cell.split()) for cell in row] for row in rows])
     rest = "; ".join(c.open.rstrip("?") for c in found.choices if not c.matters)
     rest = f"These have no measured effect: {rest}." if rest else ""
-    return "\n".join([*answers, "", f"{found.code}{dagger}{cells}", "", table, "", rest])
+    return "\n".join([*answers, "", f"{found.code}{dagger}", "", table, "", rest])
 
 
 HEAD = ("unstated choice, and what the paper says", "here, and why", "alternatives, and their effects")

@@ -17,11 +17,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.experiment import SCALES
 from reproduce.declare.paper import papers, total
 from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages import agreement, choices, overview
+from reproduce.pages.page import numbers
 from reproduce.pages.page_numbers import FUNCTIONS, filled, spent
 from reproduce.pages.summary import SIDES, first_table, summary
 from reproduce.runs import plan
@@ -68,10 +68,11 @@ def rendered(template: Path, **more: Any) -> str:
 
 def _summary(boards: Boards, paper: str) -> str:
     said = {scale: summary(paper, scale, board) for scale, board in boards.items()}
-    answers = [f"**At {scale} scale: {one.word}.** {one}" for scale, one in said.items()]
-    return "\n\n".join(
-        [f"**{said['paper'].question}**", *answers, "[All claims](claims.md) has its claims one by one."]
-    )
+    parts = [f"**{said['paper'].question}**"]
+    for scale, one in said.items():
+        listed = (f"- *{side.capitalize()}:* {text}" for side, text in one.sentences.items())
+        parts += [f"**At {scale} scale: {one.word}.**", "\n".join(listed)]
+    return "\n\n".join([*parts, "[All claims](claims.md) has its claims one by one."])
 
 
 def _page(paper: str, boards: Boards) -> str:
@@ -119,23 +120,19 @@ def _part(scale: str, artifact: str, verdicts: Sequence[Verdict]) -> str:
     show = f"`reproduce verify {artifact}{at}`"
     file = f"[{cells}](../../{cells})" if Path(cells).is_file() else "no numbers yet"
     head = f"### {artifact}, {scale} scale\n\n{anew}\\\n{show}: {file}\n"
-    rows = [[f"{v.statement} `{v.name}`", *_numbers(v), told(v)] for v in verdicts]
+    rows = []
+    for v in verdicts:
+        shown = numbers(v)
+        rows.append([f"{v.statement} `{v.name}`", shown.get("paper", "–"), shown.get("ours", "–"), told(v)])
     return f"{head}\n{markdown(('claim', 'published', 'reproduced', 'verdict'), rows)}\n"
 
 
 def told(v: Verdict) -> str:
-    """A verdict, and under it settings×seeds and what else to know of it: "64×3–10, interim analysis 2, one split"."""
+    """A verdict, and under it what it rests on, and what else to know of it."""
     if v.verdict not in JUDGED:
         return v.verdict
-    seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
-    odd = [f"interim analysis {v.look}" if v.look > 1 else "", "one split" if v.one_split else ""]
-    odd += ["median" if v.quantity == "median" else "", "" if v.rests_on in EMPIRICAL else v.rests_on]
-    return f"{v.verdict}<br>" + ", ".join([f"{v.settings}{seeds}", *filter(None, odd), *wording.beside_print(v)])
-
-
-def _numbers(v: Verdict) -> list[str]:
-    """The deciding number as published, and ours."""
-    return [wording.deciding(v.printed, v.names) or "–", wording.ours(v) or "–"]
+    ground = "" if v.rests_on in EMPIRICAL else v.rests_on
+    return f"{v.verdict}<br>" + "; ".join(filter(None, [wording.basis(v), ground, *wording.beside_print(v)]))
 
 
 def _readme(results: str, boards: Boards) -> str:
@@ -144,7 +141,6 @@ def _readme(results: str, boards: Boards) -> str:
         "papers": first_table(boards["paper"]),
         "overview": f"[![{overview.alt(overview.tiles(boards['paper']))}]({overview.PNG})]({overview.SVG})",
         "agreement": agreement.summary(),
-        "coverage": coverage_table(),
         "claims": claims_table(boards),
         "results": results,
     }
@@ -164,34 +160,34 @@ def with_blocks(file: Path, blocks: Mapping[str, str]) -> str:
     return text
 
 
-def coverage_table() -> str:
-    """Markdown: how many figures and tables each paper has, and how many have numbers of ours at each scale."""
-    head = ("paper", "figures and tables", "with our numbers, paper scale", "reduced scale")
-    rows = (
-        (f"[{key}](docs/papers/{key}.md)", of.figures + of.tables, *map(of.made, SCALES[:0:-1]))
-        for key, of in papers().items()
-    )
-    table = markdown(head, rows, ":---")
-    rest = "A figure or table counts if at least one of its panels was run; its caption says which."
-    first = f"**{total()} figures and tables of the five papers are part of this package.**"
-    return f"{first} The table has how many of them have numbers of ours:\n\n{table}\n\n{rest}"
-
-
 def claims_table(boards: Boards) -> str:
-    """Markdown: how many claims of each paper are evaluated on its data, and of all on what else, by their verdicts."""
+    """Markdown: how many figures and tables of each paper have numbers of ours at each scale; how many claims are
+    evaluated on its data, and of all on what else, by their verdicts."""
     board, words = boards["paper"], [word for word in JUDGED if word not in ON_SUBSTITUTE.values()]
-    each = [(paper.name, [v for v in board if v.paper == key]) for key, paper in papers().items()]
-    parts: list[tuple[str, Any, Counter[str]]] = [
-        (name, len(claims(mine)), counts(v for v in mine if v.rests_on == GENUINE)) for name, mine in each
-    ]
-    parts += [(f"all, on {ground}", "", found) for ground, found in by_ground(board) if found]
-    parts += [("all", counts(board).total(), counts(board))]
-    lines = [[name, claimed, sum(c[w] for w in words), *(c[w] for w in words)] for name, claimed, c in parts]
-    table = markdown(("paper", "claims", "evaluated", *words), lines, ":" + "-" * (2 + len(words)))
+    parts: list[tuple[list[Any], Counter[str]]] = []
+    for key, of in papers().items():
+        mine, made = [v for v in board if v.paper == key], [of.made(scale) for scale in boards]
+        first = [f"[{of.name}](docs/papers/{key}.md)", of.figures + of.tables, *made, len(claims(mine))]
+        parts.append((first, counts(v for v in mine if v.rests_on == GENUINE)))
+    parts += [([f"all, on {ground}", *[""] * 4], found) for ground, found in by_ground(board) if found]
+    sums = [sum(first[k] for first, _ in parts[: len(papers())]) for k in (1, 2, 3)]
+    parts += [(["all", *sums, counts(board).total()], counts(board))]
+    lines = [[*first, sum(c[w] for w in words), *(c[w] for w in words)] for first, c in parts]
+    made = (f"with our numbers, {scale} scale" for scale in boards)
+    head = ("paper", "figures and tables", *made, "claims", "evaluated", *words)
+    first = (
+        f"**{total()} figures and tables of the five papers are part of this package.** One has our numbers if at least"
+    )
     left = counts(board)["not run"]
     beyond = sum(not v.artifact.partition("/")[2].startswith(("fig", "table")) for v in claims(board))
     rest = f"{left} claims are not run; {beyond} concern no figure or table, so that the picture above lacks them."
-    return f"{table}\n\nA paper's line counts the claims that are evaluated on its own data. {rest}"
+    return "\n\n".join(
+        [
+            f"{first} one of its panels was run; its caption says which.",
+            markdown(head, lines, ":" + "-" * (len(head) - 1)),
+            f"A paper's line counts the claims that are evaluated on its own data. {rest}",
+        ]
+    )
 
 
 def both_scales(boards: Boards) -> str:

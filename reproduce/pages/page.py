@@ -19,7 +19,7 @@ from reproduce.declare.paper import has_numbers, papers
 from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages.agreement import PICTURE
-from reproduce.pages.html import forest, to_html
+from reproduce.pages.html import to_html
 from reproduce.pages.overview import SVG, alt, tiles
 from reproduce.pages.summary import Summary, summary
 from reproduce.report.histories import one_split
@@ -28,21 +28,11 @@ from reproduce.runs import outdated, plan, results
 from reproduce.runs.catalogue import catalogue, seen
 from reproduce.text import counted, duration, short
 from reproduce.verdicts import wording
-from reproduce.verdicts.scope import CHECK, GROUNDS, SUBSTITUTE, ground
+from reproduce.verdicts.scope import CHECK, GROUNDS, ground
 from reproduce.verdicts.scoreboard import Verdict, by_ground, counts, headline
 from reproduce.verdicts.verdict import ON_SUBSTITUTE, SIGNS, VERDICTS
 
-KINDS = {
-    **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption and notes", ".tex": "LaTeX", ".csv": "CSV"},
-    ".ours.tex": "LaTeX, our numbers only",
-}
-CITED = {
-    "yes": "", "in part": "the settings that were run; others are missing",
-    "with care": "few seeds, one data partition, two rounds, or stale results",
-    "no": "substitute data",
-}  # fmt: skip
-"""May numbers be cited? -> why not all of them, in short."""
-FEW = 3
+KINDS = {".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption and notes", ".tex": "LaTeX", ".csv": "CSV"}
 CODE = {"runs": "configuration", "artifacts": "declaration", "measures": "measures", "pictures": "picture"}
 SHRUNK = 0.7
 """Of a figure's width on the page, which with all its figures is to stay under three megabytes."""
@@ -56,29 +46,25 @@ def inlined(artifact: Artifact | None, png: Path) -> str:
 def contents(
     scale: str, verdicts: Sequence[Verdict], address: Callable[[Artifact, Path], str] = inlined
 ) -> list[dict[str, Any]]:
-    """The papers of a scale, for the template. said: what came out, nothing at smoke scale; cited: word of `CITED` ->
-    the artifacts whose numbers are to be cited so. address: of a figure, by its PNG."""
+    """The papers of a scale, for the template. said: what came out, nothing at smoke scale. address: of a figure, by
+    its PNG."""
     from tqdm import tqdm
 
     made = []
     for paper, of in papers().items():
         own = tqdm(of.artifacts, paper, leave=False, disable=None)
         items = [item(a, scale, [v for v in verdicts if v.artifact == a.id], address) for a in own]
-        cited = {word: [i for i in items if i["cited"] == word and i["made"]] for word in CITED}
         said = {"about": of, "said": summarised(paper, scale, verdicts)}
-        count = sum((i["count"] for i in items), Counter[str]())
-        made.append(
-            {"key": paper, **said, "items": items, "count": count, "cited": {w: c for w, c in cited.items() if c}}
-        )
+        made.append({"key": paper, **said, "items": items, "count": sum((i["count"] for i in items), Counter[str]())})
     return made
 
 
 def summarised(paper: str, scale: str, verdicts: Sequence[Verdict]) -> Summary:
     """Question, answer and sentences; where they cannot be told, why."""
     try:
-        return summary(paper, scale, verdicts) if scale in ("paper", "reduced") else Summary("", "", "", {})
+        return summary(paper, scale, verdicts) if scale in ("paper", "reduced") else Summary("", "", {})
     except UserError as error:
-        return Summary("", "", f"The summary is not available: {error}", {})
+        return Summary(f"The summary is not available: {error}", "", {})
 
 
 def _inline(text: str) -> str:
@@ -95,7 +81,7 @@ def item(
     artifact: Artifact, scale: str, verdicts: Sequence[Verdict], address: Callable[[Artifact, Path], str]
 ) -> dict[str, Any]:
     """An artifact for the template: its figure or table if it is made, and where it comes from. facts: (name, text) of
-    its results; links: (text, path in the repository) of files that are there. cited, seeds, why: see `citing`."""
+    its results; links: (text, path in the repository) of files that are there."""
     first = Path(plan.outputs(scale, artifact.id)[0])
     shown: dict[str, str] = {}
     if without := unrun(artifact, scale):
@@ -110,8 +96,7 @@ def item(
     ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
     judged = {"verdicts": ordered, "count": counts(verdicts), "command": f"snakemake {first} --cores 2"}
     origin = {"facts": _facts(artifact, scale), "links": _links(artifact, scale)}
-    cited = dict(zip(("cited", "seeds", "why"), citing(artifact, scale), strict=True))
-    return {**named, **judged, **origin, **cited, "made": bool(shown), **shown}
+    return {**named, **judged, **origin, "made": bool(shown), **shown}
 
 
 def unrun(artifact: Artifact, scale: str) -> str:
@@ -149,7 +134,7 @@ def template(name: str) -> Any:
     folder = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     like = {other: word for word, other in ON_SUBSTITUTE.items()}
-    environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why, "forest": forest}
+    environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why}
     environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
     return environment.get_template(name)
 
@@ -164,13 +149,12 @@ def page(scale: str, verdicts: Sequence[Verdict], others: Sequence[str] = (), ho
         total=total,
         statements=len(verdicts),
         check=CHECK,
-        results=origin(scale),
+        results=results.tally(seen(catalogue(scale).jobs)),
         headline=headline(scale, verdicts),
         refused=outdated.refused(scale),
         grounds=by_ground(verdicts),
         verdicts=[word for word in VERDICTS if total[word] or word == VERDICTS[-1]],
         signs=SIGNS,
-        reasons=CITED,
         overview=read_text(SVG).partition("<svg")[2] if scale == "paper" and SVG.is_file() else "",
         overview_alt=alt(tiles(verdicts)) if scale == "paper" else "",
         agreement=inlined(None, PICTURE) if scale == "paper" and PICTURE.is_file() else "",
@@ -179,24 +163,6 @@ def page(scale: str, verdicts: Sequence[Verdict], others: Sequence[str] = (), ho
         home=home,
         base="../../",
     )
-
-
-ORIGINS = {
-    ("current", "re-checked"): "by current code, or re-checked with it",
-    ("stale",): "by earlier code and not re-checked",
-    ("not reproduced",): "by earlier code and not reproduced by the current one",
-    ("own",): "by a user's own code",
-}
-"""States of runs -> how they were trained, in plain words."""
-
-
-def origin(scale: str) -> str:
-    """The number of runs behind a scale's numbers, and the code by which they were trained, in a sentence."""
-    counts = Counter(run.state for run in seen(catalogue(scale).jobs) if run.there)
-    each = [(sum(counts[state] for state in states), text) for states, text in ORIGINS.items()]
-    total = counts.total()
-    told = "; ".join(f"{number:,} {text}" if number < total else f"all {text}" for number, text in each if number)
-    return f"The numbers come from {counted(total, 'training run')}: {told}." if told else "Nothing was run."
 
 
 def key(v: Verdict) -> str:
@@ -217,45 +183,29 @@ def why(v: Verdict) -> list[str]:
 
 
 def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
-    jobs = plan.artifact_jobs(scale, artifact.id)
-    if not jobs:
-        yield "Results", "computed without training"
-    read, used = results.read_by(scale, artifact.id), sum(results.standing(j).usable for j in jobs)
-    if not used:
+    """What the numbers of an artifact rest on, and where its results come from."""
+    panels, jobs = {p.name: p for p in artifact.panels(scale)}, plan.artifact_jobs(scale, artifact.id)
+    runs = results.read_by(scale, artifact.id)
+    there = [run for run in runs if run.stored]
+    if not there:
+        yield "Rests on", "" if jobs else "the definitions; nothing is trained"
         return
-    yield "Results", results.tally(run.seen for run in read) + f", of {used} of {len(jobs)} jobs" * (used < len(jobs))
-    made = [*{id(run.stored.training): run.stored.training for run in read if run.stored}.values()]
+    wanted, seeds = {run.experiment for run in runs}, Counter(run.experiment for run in there)
+    names = {e: panels[j.panel.name] for j in jobs for e in j.experiments}
+    found = {ground(names[e], e.problem) for e in seeds}
+    fewest, most = min(seeds.values()), max(seeds.values())
+    rests = [" and ".join(g for g in reversed(GROUNDS) if g in found)]
+    rests += [f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed")]
+    rests += ["one data partition for all seeds"] * any(map(one_split, seeds))
+    rests += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
+    yield "Rests on", "; ".join(rests)
+    yield "Results", results.tally(run.seen for run in there)
+    made = [*{id(run.stored.training): run.stored.training for run in there if run.stored}.values()]
     yield "Commit", _several(n["git"] for n in made)
     yield "Device", _several(str(n.get("gpu", n.get("device", "cpu").upper())) for n in made)
     seconds, flops = (sum(float(n.get(k) or 0) for n in made) for k in ("seconds", "flops"))
     cost = [duration(seconds) if seconds else "", f"{short(flops)}FLOP" if flops else ""]
     yield "Training", ", ".join(filter(None, cost))
-
-
-def citing(artifact: Artifact, scale: str) -> tuple[str, str, str]:
-    """A word of `CITED` (whether the artifact's numbers can be cited as the paper's), the number of seeds, and the
-    reason; all "" if there are none."""
-    panels = {p.name: p for p in artifact.panels(scale)}
-    jobs = plan.artifact_jobs(scale, artifact.id)
-    if not jobs:
-        return "yes", "", "computed from the definitions, not trained"
-    runs = results.read_by(scale, artifact.id)
-    there = [run for run in runs if run.stored]
-    if not there:
-        return "", "", ""
-    wanted, seeds = {run.experiment for run in runs}, Counter(run.experiment for run in there)
-    fewest, most = min(seeds.values()), max(seeds.values())
-    names = {e: panels[j.panel.name] for j in jobs for e in j.experiments}
-    grounds = [g for g in reversed(GROUNDS) if g in {ground(names[e], e.problem) for e in seeds}]
-    said = f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed")
-    odd = ["one split of the data"] * any(map(one_split, seeds))
-    odd += ["two rounds"] * any(0 < getattr(e.clock, "rounds", 0) <= 2 for e in seeds)
-    why = [f"on {' and '.join(grounds)}", said, *odd]
-    why += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
-    why += filter(None, [results.said([run.seen for run in there])])
-    doubtful = fewest < FEW or bool(odd) or any(run.state in ("stale", "not reproduced") for run in there)
-    partly = len(seeds) < len(wanted)
-    return [*CITED][3 if SUBSTITUTE in grounds else 2 if doubtful else int(partly)], said, "; ".join(why)
 
 
 def _several(values: Iterable[str]) -> str:

@@ -18,8 +18,6 @@ from reproduce.files import mismatch, read_yaml, record
 from reproduce.pages import page_numbers
 from reproduce.runs import plan
 from reproduce.text import markdown
-from reproduce.verdicts.scoreboard import by_ground, said
-from reproduce.verdicts.scoreboard import claims as claims_of
 from reproduce.verdicts.verdict import DEPENDS, INCONCLUSIVE, JUDGED, NOT_RUN, ON_SUBSTITUTE, REFUTED, SUPPORTED
 
 if TYPE_CHECKING:
@@ -33,17 +31,12 @@ REDUCED = {**ON_SUBSTITUTE, "in part": "in part on substitute data"}
 
 @dataclass(frozen=True)
 class Summary:
-    """A paper at a scale. word, answer: to the question, from the verdicts; sentences: a text for each of `SIDES`, by
-    the words of the scale."""
+    """A paper at a scale. word: the answer to the question, from the verdicts; sentences: a text for each of `SIDES`,
+    by the words of the scale."""
 
     question: str
     word: str
-    answer: str
     sentences: Mapping[str, str]
-
-    def __str__(self) -> str:
-        """Markdown: the answer, and a list."""
-        return "\n".join([self.answer, "", *(f"- *{k.capitalize()}:* {v}" for k, v in self.sentences.items())])
 
 
 TEXT, TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
@@ -79,14 +72,14 @@ def summary(paper: str, scale: str, board: Iterable[Verdict]) -> Summary:
         "cells": lambda name: page_numbers.cells(f"{scale}/{paper}_{name}"),
         "printed": lambda name: page_numbers.printed(f"{paper}/{name}"),
     }
-    words, asked = REDUCED if scale == "reduced" else {}, [mine[claim] for claim in entry["answered_by"]]
-    told, texts = f"Claims that answer it: {_why(asked)}. All claims: {_why([*mine.values()])}.", dict[str, str]()
+    words, texts = REDUCED if scale == "reduced" else {}, dict[str, str]()
+    answer = word([mine[claim] for claim in entry["answered_by"]])
     for side in SIDES:
         try:
             texts[words.get(side, side)] = " ".join(page_numbers.filled(entry[scale][side]["says"], functions).split())
         except UserError as error:
             raise UserError(f"{where}, {side}: {error}") from error
-    return Summary(entry["question"], words.get(word(asked), word(asked)), told, texts)
+    return Summary(entry["question"], words.get(answer, answer), texts)
 
 
 def word(claims: Sequence[Verdict]) -> str:
@@ -96,13 +89,6 @@ def word(claims: Sequence[Verdict]) -> str:
         return NOT_RUN
     sides = {side for side, verdicts in SIDES.items() for v in claims if v.verdict in verdicts}
     return "in part" if SUPPORTED in sides and len(sides) > 1 else min(sides, key=[*SIDES].index, default=INCONCLUSIVE)
-
-
-def _why(verdicts: Sequence[Verdict]) -> str:
-    """ "on quadratics 4 supported; 2 not run"."""
-    found = [f"on {ground} {said(counts, ground)}" for ground, counts in by_ground(verdicts) if counts]
-    left = sum(v.verdict not in JUDGED for v in claims_of(verdicts))
-    return "; ".join([*found, f"{left} not run"] if left else found)
 
 
 def first_table(board: Iterable[Verdict]) -> str:

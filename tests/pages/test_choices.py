@@ -59,11 +59,13 @@ def test_every_paper_answers_every_question_in_a_sentence_and_has_measured_effec
 
 def test_an_effect_is_the_lead_between_its_two_selections(tmp_path: Path) -> None:
     made = written(tmp_path, {**CHOICE, "options": {"one": EFFECT, "other": CALIBRATED, "third": "not run"}})
-    (_, first), (name, other) = made.choices[0].effects()
+    first, other = made.choices[0].effects
     default = cells("reduced/fedacs_sensitivity")(dataset="fashion_mnist", question="default")
     expected = lead(default(algorithm="fedacs"), default(algorithm="fedavg"))
-    assert first == f"FedACS minus FedAvg: {expected} ([reduced](../../results/reduced/cells/fedacs_sensitivity.csv))"
-    assert (name, "(4.8 to 11.9)" in other) == ("other", True)
+    link = "[reduced](../../results/reduced/cells/fedacs_sensitivity.csv)"
+    assert first == f"*as run* (FedACS minus FedAvg): {expected} points, {link}"
+    assert other.startswith("*other* (FedACS minus FedAvg): ")
+    assert "(4.8 to 11.9)" in other
 
 
 def test_an_effect_may_be_of_rows_that_play_wrote(tmp_path: Path) -> None:
@@ -72,10 +74,9 @@ def test_an_effect_may_be_of_rows_that_play_wrote(tmp_path: Path) -> None:
     made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": effect}})
     rows = played("reduced/across")(benchmark="capacities")
     expected = lead(rows(algorithm="fiarse"), rows(algorithm="heterofl"))
-    said = f"FedACS minus FedAvg: {expected}"
-    assert made.choices[0].effects(made.usual)[0][1] == said
-    assert f"*other*: {said} |" in section(made)
-    assert "[play](../../play/reduced/across.csv)" in section(made)
+    said = f"*other* (FedACS minus FedAvg): {expected} points, [play](../../play/reduced/across.csv)"
+    assert made.choices[0].effects == [said]
+    assert f"{said} |" in section(made)
 
 
 def test_a_selection_may_be_of_another_reading_of_the_curves(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_a_selection_may_be_of_another_reading_of_the_curves(tmp_path: Path) -> 
     best = {**EFFECT, **fig2, "a": {"read": {"best": True}}, "b": {}}
     made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": best}})
     others, declared = (reread("reduced/fedagrac_fig2", ROOT, **how)(**fig2["where"]) for how in ({"best": True}, {}))
-    assert made.choices[0].effects()[0][1].startswith(f"FedACS minus FedAvg: {lead(others, declared)} (")
+    assert made.choices[0].effects[0].startswith(f"*other* (FedACS minus FedAvg): {lead(others, declared)} points")
     assert not others.seeds.equals(declared.seeds)
 
 
@@ -92,7 +93,7 @@ def test_a_choice_without_an_effect_is_only_named(tmp_path: Path) -> None:
     same = {**EFFECT, "b": {"algorithm": "fedacs"}}
     for i, other in enumerate((EFFECT, same, "No number changes.")):
         made = written(tmp_path / str(i), {**CHOICE, "options": {"one": "as run", "other": other}})
-        assert (made.choices[0].matters, made.choices[0].effects()) == (False, [])
+        assert (made.choices[0].matters, made.choices[0].effects) == (False, [])
         assert "no measured effect: a thing." in section(made)
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 from reproduce import store
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.paper import papers
-from reproduce.pages.html import forest, to_html
+from reproduce.pages.html import to_html
 from reproduce.pages.page import page, small
 from reproduce.runs import plan
 from reproduce.verdicts import scoreboard
@@ -120,9 +120,9 @@ def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def verdict(name: str, verdict: str, effect: float | None = None, **more: Any) -> Verdict:
+def verdict(name: str, verdict: str, **more: Any) -> Verdict:
     given = {"id": f"fedacs/{name}_{verdict}", "artifact": f"fedacs/{name}", "statement": f"A < B in {name}"}
-    return Verdict(verdict, effect, **(given | {"unit": "percent"} | more))
+    return Verdict(verdict, **(given | more))
 
 
 def lead(value: float, **change: Any) -> Measured:
@@ -151,8 +151,8 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     cells.with_suffix(".json").write_text(json.dumps({"cells": store.of_file(cells)}))
     measured = {"measured": lead(2.25), "printed": lead(4.0, low=4.0, high=4.0, exact=True, n=0)}
     verdicts = [
-        verdict("fig1", "supported", 1.25, interval=(0.5, 2.0), n=5, rests_on="substitute data", **measured),
-        verdict("table1", "refuted", -3.0),
+        verdict("fig1", "supported", rests_on="substitute data", **measured),
+        verdict("table1", "refuted"),
         verdict("table1", "not run"),
     ]
     text = page("smoke", verdicts, others=("paper",), home="../../index.html")
@@ -206,30 +206,3 @@ def test_pictures_keep_their_bands_and_grids(name: str) -> None:
     assert faint.mean() > 0.01
     assert (few.min(axis=2)[faint] > 246).mean() < 0.1, "what is faint stays darker than white"
     assert tuple(few[0, 0]) == (255, 255, 255), "white stays white"
-
-
-def places(svg: str, kind: str) -> list[float]:
-    return [float(x) for x in re.findall(rf'class="{kind}" (?:cx|x1|x)="([-\d.]+)"', svg)]
-
-
-def test_the_drawing_of_an_effect_puts_numbers_in_their_order() -> None:
-    svg = forest(lead(2.25), lead(4.0, low=4.0, high=4.0))
-    (bound,), (ours,), (theirs,) = places(svg, "bound"), places(svg, "ours"), places(svg, "theirs")
-    low, *_, high = sorted(places(svg, "ci"))
-    assert bound < low < ours < high < theirs
-    assert places(svg, "zone") == [bound]
-    assert 'role="img"' in svg
-    assert "lead 2.25 points (1.5 to 3), 5 seeds; required: at least 1 points; paper: 4 points" in svg
-    alone = forest(lead(2.0, low=None, high=None, n=1))
-    assert not places(alone, "ci")
-    assert "no interval" in alone
-    assert not places(forest(lead(2.0), lead(4.0, what="ratio", unit="")), "theirs"), "another kind of number"
-
-
-def test_ratios_are_drawn_in_logarithms() -> None:
-    svg = forest(lead(2.0, what="ratio", unit="", low=1.0, high=4.0, region=(1.0, np.inf)))
-    low, high, ours = min(places(svg, "ci")), max(places(svg, "ci")), places(svg, "ours")[0]
-    assert ours == pytest.approx((low + high) / 2, abs=0.2)
-    unbounded = forest(lead(2.0, low=-np.inf, high=3.0))
-    assert "<path" in unbounded
-    assert "nan" not in unbounded + forest(lead(0.0, low=0.0, high=0.0, region=(0.0, 0.0)))
