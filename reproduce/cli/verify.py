@@ -154,6 +154,5 @@ def entry(v: Verdict) -> list[str]:
     texts = [f'"{v.statement}"']
     if v.measured:
         texts.append(f"{wording.deciding(v.measured, v.names)}; required: {wording.demanded(v.measured, v.ours)}")
-    texts.append(wording.reason(v))
-    texts += ["; ".join(wording.beside_print(v)), wording.named(v.note, v.names)]
+    texts += [wording.named(v.reason, v.names), "; ".join(wording.beside_print(v)), wording.named(v.note, v.names)]
     return lines + [fill(text, "    ") for text in texts if text]

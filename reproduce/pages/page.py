@@ -178,7 +178,7 @@ def numbers(v: Verdict) -> dict[str, str]:
 
 def why(v: Verdict) -> list[str]:
     """Sentences on a verdict: its reason, remarks on the printed numbers, a note."""
-    evidence = "; ".join(filter(None, [wording.basis(v), wording.reason(v)]))
+    evidence = "; ".join(filter(None, [wording.basis(v), wording.named(v.reason, v.names)]))
     return [s for s in (evidence, "; ".join(wording.beside_print(v)), wording.named(v.note, v.names)) if s]
 
 

@@ -74,9 +74,10 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
 def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, width: float) -> list[Path]:
     paper, said = tables.reported(artifact.paper, artifact.name), entries.commits(histories)
     table = tables.build(artifact, cells, paper, histories.scale, histories.substitutes, histories.missing)
-    texts = {".tex": f"% {said}\n" * bool(said) + latex(table, width)}
+    texts: dict[str, str] = {}
     if not width:
-        texts |= {".md": formats.markdown(table) + f"\n{said}\n" * bool(said), ".csv": formats.csv(table)}
+        texts = {".md": formats.markdown(table) + f"\n{said}\n" * bool(said), ".csv": formats.csv(table)}
+    texts[".tex"] = f"% {said}\n" * bool(said) + latex(table, width)
     return [files.write_text(stem.with_name(stem.name + ending), text) for ending, text in texts.items()]
 
 

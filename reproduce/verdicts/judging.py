@@ -156,7 +156,7 @@ class Unit:
         if not self.random:
             return _seed_by_seed(seeds, region, n)
         if n == 1:
-            return Judgement("inconclusive", _centre(*seeds[0]), None, None, n, "one seed")
+            return Judgement("inconclusive", _centre(*seeds[0]), None, None, n)
         value, (low, high), why = self._interval(level)
         if self.within != NO_INFORMATION:
             low, high, why = max(low, self.within[0]), min(high, self.within[1]), ""
@@ -172,7 +172,7 @@ class Unit:
             return _mean(ends[0]), share_interval(ends[0], level), ""
         if self.quantity == "median":
             low, high = (median_interval(end, level)[k] for k, end in enumerate(ends))
-            return _centre(*map(median, ends)), (low, high), "median"
+            return _centre(*map(median, ends)), (low, high), ""
         bounded = [k for k in (0, 1) if all(map(math.isfinite, ends[k]))]
         alike = self.step == 0 and any(agree(ends[k]) for k in bounded)
         diverged = sum(low == high and math.isinf(low) for low, high in self.seeds)

@@ -13,7 +13,6 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from reproduce.declare.paper import Metric
-from reproduce.text import counted as number_of
 from reproduce.verdicts.claims import Check, parts, quantifier, quantity
 from reproduce.verdicts.forms import Evidence, evidence, units_of
 from reproduce.verdicts.judging import INF, Judgement, Part, Region, Unit, counts, decide, level_at, shown
@@ -99,11 +98,11 @@ def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
     index = verdicts.index(weakest)
     ran = [o for o in outcomes if o.verdict != NOT_RUN]
     seeds = [n for o in ran for n in o.seeds]
-    tally = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
+    tally, why = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts), outcomes[index].reason
     return replace(
         outcomes[index] if weakest != NOT_RUN or not ran else ran[0],
         verdict=PARTLY if weakest == NOT_RUN and ran else weakest,
-        reason=f"{len(outcomes)} parts: {tally}; part {index + 1}: {outcomes[index].reason}",
+        reason=f"{len(outcomes)} parts: {tally}" + f"; part {index + 1}: {why}" * bool(why),
         settings=sum(o.settings for o in ran),
         seeds=(min(seeds, default=0), max(seeds, default=0)),
         quantity=", ".join(dict.fromkeys(o.quantity for o in ran)),
@@ -121,7 +120,7 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     ran = {name: o for name, o in outcomes.items() if o.verdict != NOT_RUN}
     if not ran or len(outcomes) == 1:
         return next(iter(outcomes.values()))
-    said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in outcomes.items())
+    said = _listed(outcomes)
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
     if REFUTED in verdicts and verdicts & {SUPPORTED, PARTLY}:
@@ -142,12 +141,15 @@ def beside_reading(declared: Outcome, read: Outcome) -> Outcome:
         return declared
     both = {"as declared": declared, "fitted to published numbers": read}
     if (declared.verdict == REFUTED) == (read.verdict == REFUTED):
-        said = f"fitted to published numbers: {read.verdict}, {read.reason}; as declared: {declared.reason}"
-        return replace(declared, reason=said)
-    said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in both.items())
+        return replace(declared, reason=_listed(both))
     under = tuple((name, o.measured) for name, o in both.items() if o.measured)
-    reason = f"unstated choice: the source of the published numbers. {said}"
+    reason = f"unstated choice: the source of the published numbers. {_listed(both)}"
     return replace(declared, verdict=DEPENDS, reason=reason, under=under)
+
+
+def _listed(outcomes: Mapping[str, Outcome]) -> str:
+    """The verdict under each alternative, with its reason."""
+    return "; ".join(", ".join(filter(None, (f"{name}: {o.verdict}", o.reason))) for name, o in outcomes.items())
 
 
 def _part(
@@ -198,7 +200,7 @@ def _decide(found: Evidence, part: Part) -> Outcome:
     said = {"for": PARTLY if partly else SUPPORTED, "against": REFUTED, INCONCLUSIVE: INCONCLUSIVE}
     return Outcome(
         said[verdict],
-        "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
+        "; ".join(filter(None, [missing, tally, j.why])),
         None if math.isnan(j.value) else measured,
         units,
         (min(seeds, default=0), max(seeds, default=0)),
@@ -274,17 +276,3 @@ def _deciding(units: Sequence[Unit], best: bool) -> Unit:
         return a if (a.slack <= b.slack) != best else b
 
     return reduce(farther, known)
-
-
-def _words(m: Measured, why: str) -> str:
-    """The deciding number in words: 'dataset mnist, a ahead of b: lead 3.2 (1.1 to 5.3), 3 seeds'."""
-
-    def number(value: float) -> str:
-        return f"{value:.4g}" if math.isfinite(value) else "unbounded" if value > 0 else "-unbounded"
-
-    text = f"{m.setting}: " * bool(m.setting) + m.what
-    text += " unknown" if math.isnan(m.value) else f" {number(m.value)}"
-    if m.low is not None and m.high is not None and m.low != m.high:
-        text += f" ({number(m.low)} to {number(m.high)})"
-    text += f", {number_of(m.n, 'seed')}" if m.n else ""
-    return text + (f" ({why})" if why and why != "one seed" else "")

@@ -81,13 +81,6 @@ def basis(v: Verdict) -> str:
     return f"{counted(v.settings, 'setting')}, {seeds}{', one split' * v.one_split}, {v.quantity}{looked}"
 
 
-def reason(v: Verdict) -> str:
-    """The reason of a verdict, without the deciding number, which is shown by itself."""
-    rest, _, last = v.reason.rpartition("; ")
-    apart = v.measured and v.measured.what in last and not re.match(r"unstated choice|under |\d+ parts", v.reason)
-    return named(rest if apart else v.reason, v.names)
-
-
 def beside_print(v: Verdict) -> list[str]:
     """Remarks on a verdict: its source, and the paper's own numbers."""
     return [

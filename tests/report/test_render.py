@@ -102,7 +102,7 @@ class TestRender:
             rows=("algorithm", "dataset"),
         )
         jobs = [Source("a", path), Source("b", Path("none"), "needs svhn")]
-        _, markdown, _, tex, _ = render(made, "reduced", tmp_path, jobs)
+        _, markdown, _, tex = render(made, "reduced", tmp_path, jobs)
         text = markdown.read_text()
         assert "Reduced scale: a stands in; b stands in; not comparable" in text
         assert "| FedAvg | MNIST | 20 |" in text

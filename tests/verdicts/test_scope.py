@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from runs import sealed
-from verdict_cells import effect
 
 from reproduce.declare.paper import artifacts
 from reproduce.verdicts import scope
@@ -140,7 +139,7 @@ def test_smoke_never_rests_on_the_papers_data() -> None:
 
 
 def verdict(name: str, said: str, rests_on: str) -> Verdict:
-    return Verdict(said, n=3, id=f"toy/{name}", artifact="toy/table1", rests_on=rests_on)
+    return Verdict(said, id=f"toy/{name}", artifact="toy/table1", rests_on=rests_on)
 
 
 def test_the_headline_counts_coverage_first_and_training_only(tmp_path: Path) -> None:
@@ -164,17 +163,17 @@ def test_the_headline_counts_coverage_first_and_training_only(tmp_path: Path) ->
 
 
 def test_readings_that_disagree_make_a_verdict_depend() -> None:
-    good, bad = Outcome("supported", 1.0, reason="yes"), Outcome("refuted", -1.0, reason="no")
+    good, bad = Outcome("supported", reason="yes"), Outcome("refuted", reason="no", settings=3)
     idle = Outcome("not run", reason="no cells")
     both = under_readings("the rate", {"printed": bad, "fitting": good, "third": idle})
-    assert (both.verdict, effect(both)) == ("depends on an unstated choice", -1.0)
+    assert (both.verdict, both.settings) == ("depends on an unstated choice", 3), "the first one's number"
     said = "unstated choice: the rate. printed: refuted, no; fitting: supported, yes; third: not run, no cells"
     assert both.reason == said
     assert under_readings("the rate", {"printed": good, "fitting": good}).verdict == "supported"
     assert under_readings("the rate", {"printed": idle, "fitting": good}).verdict == "supported"
-    partly = Outcome("supported where run", 2.0)
+    partly = Outcome("supported where run", settings=2)
     found = under_readings("the rate", {"printed": good, "fitting": partly})
-    assert (found.verdict, effect(found)) == ("supported where run", 2.0)
+    assert (found.verdict, found.settings) == ("supported where run", 2)
     assert under_readings("the rate", {"printed": bad, "fitting": partly}).verdict == "depends on an unstated choice"
     assert under_readings("the rate", {"printed": idle, "fitting": idle}).verdict == "not run"
 
@@ -182,10 +181,10 @@ def test_readings_that_disagree_make_a_verdict_depend() -> None:
 @pytest.mark.parametrize("other", ["supported", "refuted"])
 def test_an_open_reading_leaves_the_claim_open(other: str) -> None:
     """No reading says the opposite of another, so nothing turns on them."""
-    clear, wide = Outcome(other, 1.0, reason="clear"), Outcome("inconclusive", 0.1, reason="wide")
+    clear, wide = Outcome(other, reason="clear"), Outcome("inconclusive", reason="wide", settings=2)
     for readings in ({"a": clear, "b": wide}, {"b": wide, "a": clear}):
         found = under_readings("the rate", readings)
-        assert (found.verdict, effect(found)) == ("inconclusive", 0.1)
+        assert (found.verdict, found.settings) == ("inconclusive", 2)
         assert "clear" in found.reason
         assert "wide" in found.reason
 
