@@ -173,9 +173,9 @@ def claims_table(boards: Boards) -> str:
     sums = [sum(first[k] for first, _ in parts[: len(papers())]) for k in (1, 2, 3)]
     parts += [(["all", *sums, counts(board).total()], counts(board))]
     lines = [[*first, sum(c[w] for w in words), *(c[w] for w in words)] for first, c in parts]
-    made = (f"with our numbers, {scale} scale" for scale in boards)
-    head = ("paper", "figures and tables", *made, "claims", "evaluated", *words)
-    first = (
+    columns = (f"with our numbers, {scale} scale" for scale in boards)
+    head = ("paper", "figures and tables", *columns, "claims", "evaluated", *words)
+    above = (
         f"**{total()} figures and tables of the five papers are part of this package.** One has our numbers if at least"
     )
     left = counts(board)["not run"]
@@ -183,7 +183,7 @@ def claims_table(boards: Boards) -> str:
     rest = f"{left} claims are not run; {beyond} concern no figure or table, so that the picture above lacks them."
     return "\n\n".join(
         [
-            f"{first} one of its panels was run; its caption says which.",
+            f"{above} one of its panels was run; its caption says which.",
             markdown(head, lines, ":" + "-" * (len(head) - 1)),
             f"A paper's line counts the claims that are evaluated on its own data. {rest}",
         ]
