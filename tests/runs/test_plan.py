@@ -23,13 +23,15 @@ from reproduce.runs import catalogue, costs, outdated, plan
 class Toy:
     requires: tuple[str, ...] = ()
 
-    model = None
+    model, clients = None, 1
 
 
 @dataclass(frozen=True)
 class Record:
     value: float = 1.0
     name: str = ""
+
+    per_client = 0
 
 
 def experiment(algorithm: str = "fedavg", lr: float = 0.1, requires: tuple[str, ...] = (), **labels: str) -> Experiment:
