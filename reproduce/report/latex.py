@@ -121,7 +121,7 @@ def _row(cells: Iterable[str]) -> str:
 def _words(texts: Sequence[str]) -> bool:
     """Tells whether all `texts` are words, which are aligned left; numbers have no letters."""
     said = [text for text in texts if text and text[0] != DASH]
-    return bool(said) and all(re.search(r"[A-Za-z]{2}|\\", text) for text in said)
+    return bool(said) and all(re.search("[A-Za-z]{2}|∇", text) for text in said)
 
 
 def _set(text: Text) -> str:
