@@ -11,14 +11,15 @@ from importlib import metadata
 from typing import Any
 
 from reproduce.declare.closure import PACKAGE
-from reproduce.engine.host import machine
-from reproduce.engine.kernels import library
 from reproduce.errors import UserError, say_once
 from reproduce.settings import variable
 
 
 def environment() -> dict[str, Any]:
     """Versions, commit, machine and time, for the provenance of a result."""
+    from reproduce.engine.host import machine
+    from reproduce.engine.kernels import library
+
     versions = {package: metadata.version(package) for package in ("torch", "numpy", "pandas", "pyarrow")}
     versions |= {"python": sys.version.split()[0]}
     return {"versions": versions, "git": commit(), "machine": machine(), "compiled": library.how(), "date": now()}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reproduce import files
 from reproduce.declare.experiment import Experiment
 from reproduce.partitions.heldout import JUDGE
+from reproduce.runs.provenance import commit
 
 if TYPE_CHECKING:
     from reproduce.engine.scheduler import Run
@@ -29,8 +30,6 @@ def write(runs: Sequence[Run], folder: Path) -> None:
     The metadata are JSON: experiment, seed, status, commit, the last value of each metric, mean and std of the data.
     """
     from safetensors.torch import save
-
-    from reproduce.runs.provenance import commit
 
     for run in runs:
         problem, model = run.experiment.problem, run.experiment.problem.model

@@ -105,6 +105,8 @@ LARGER = {
     "results/paper/cells/dynamic_init_table3.csv", "results/reduced/fedacs/fig7-dynamic.parquet",
     "results/reduced/fedacs/fig7-static.parquet", "results/paper/dynamic_init/crossed-half-mnist--fedavg.parquet",
     "results/paper/dynamic_init/crossed-partial-overlap-fashion-mnist--fedavg.parquet",
+    "results/paper/dynamic_init/crossed-partial-overlap-mnist--fedavg.parquet",
+    "results/paper/dynamic_init/crossed-distinct-mnist--fedavg.parquet",
 }  # fmt: skip
 """Numbers of two hundred and more runs each, in one file as they are read."""
 
