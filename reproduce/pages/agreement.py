@@ -33,7 +33,7 @@ FEW = 3
 """Of fewer leads there is neither slope nor correlation."""
 HEAD = ("table", "compared", "inside", "median distance", "if permuted (2.5 %)", "differences (slope, correlation)")
 READ = ("alternative", "published numbers", "chosen", "distance", "within 1 point or 10 %")
-WORDS = {"sure": "Confidence", "tried": "Attempts that failed", "stays": "Unexplained",
+WORDS = {"sure": "Confidence", "tried": "Tried", "stays": "Unexplained",
          "impossible": "Impossible numbers", "otherwise": "Other explanation"}  # fmt: skip
 
 
@@ -131,7 +131,10 @@ def section(paper: str) -> str:
         lines += [line(name, before), *([line("the same, with fitted alternatives", after)] if moved(after) else [])]
     parts = [markdown(HEAD, lines, ":" + "-" * 5)] if lines else []
     if there:
-        parts += ["The table has the declared settings → the fitted alternative, on numbers that it was not chosen on:"]
+        parts += [
+            "The table has the declared settings → the fitted alternative, on numbers that it was not chosen on, "
+            "unless the entry below says otherwise:"
+        ]
         parts += [markdown(READ, [row for each in there for row in reading(each)])]
     parts += ["\n".join(f"- **{of['says']}** {told(of)}" for of in file["readings"])]
     said = [f"- {getattr(papers()[paper].module('findings'), of['id'])()} {told(of)}" for of in file["findings"]]
