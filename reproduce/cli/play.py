@@ -62,7 +62,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what is measured").add_argument
     add("--metric", default="", choices=SCORES, help="what is compared in place of accuracy")
     add("--by-client", action="store_true", help="also the accuracy of the worst client, and its spread over clients")
-    add("--target", type=float, metavar="SCORE", help="also the round and the bytes at which runs reach it")
+    add(
+        "--target",
+        type=float,
+        metavar="SCORE",
+        help="also the round and the bytes at which runs reach it, 80 for 80 %%",
+    )
     group = parser.add_argument_group("what is done, shown and written")
     asked = group.add_mutually_exclusive_group()
     for name, about in {

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -139,6 +140,8 @@ def benchmarks(
         check("--epochs", epochs, Annotated[float, Bounds(above=0)])
     if clients is not None:
         check("--clients", clients, Count)
+    if metric:
+        import_module("sklearn.metrics")  # draws without a seed when it is loaded, which own code may not
     found, name = None, ""
     if data is not None:
         found = bring(data, label, column, drop)

@@ -187,6 +187,18 @@ def test_a_module_of_ones_own_is_trained_and_changed(photos: Path, capsys: pytes
     assert "has 2 outputs for the 3 classes" in capsys.readouterr().err
 
 
+def test_a_score_of_a_module_that_runs_by_itself_in_a_new_process(photos: Path) -> None:
+    """scikit-learn draws without a seed when it is loaded, which own code may not."""
+    Path("by_itself.py").write_text(
+        "import torch\n"
+        "class Odd(torch.nn.Linear):\n"
+        "    def __init__(self): super().__init__(64, 3)\n"
+        "    def forward(self, x): return torch.tanh(super().forward(x.flatten(1)))\n"
+    )
+    asked = ["fedavg", "--data", "my photos", "--model", "by_itself:Odd", "--clients", "3", "--metric", "auc", *SMOKE]
+    subprocess.run([sys.executable, "-m", "reproduce", "play", *asked], check=True)
+
+
 def test_without_a_network_it_fits_the_samples(photos: Path) -> None:
     table().drop(columns="who").to_csv("mine.csv", index=False)
     saved(photos / "wide", *pictures(3, 10, (6, 8)))
