@@ -102,7 +102,8 @@ def test_licence_citation_and_what_archives_read_agree() -> None:
 
 LARGEST = 1_000_000
 LARGER = {
-    "results/paper/cells/dynamic_init_table3.csv", "results/reduced/fedacs/fig7-dynamic.parquet",
+    "results/paper/cells/dynamic_init_table3.csv", "results/paper/cells/dynamic_init_readings.csv",
+    "results/reduced/fedacs/fig7-dynamic.parquet",
     "results/reduced/fedacs/fig7-static.parquet", "results/paper/dynamic_init/crossed-half-mnist--fedavg.parquet",
     "results/paper/dynamic_init/crossed-partial-overlap-fashion-mnist--fedavg.parquet",
     "results/paper/dynamic_init/crossed-partial-overlap-mnist--fedavg.parquet",

@@ -63,7 +63,7 @@ def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> No
     fig = drawing.draw(artifact(picture), found, cells)
     assert [ax.get_title("left") for ax in fig.axes if ax.get_visible()] == [t for t, _, _ in told]
     assert [title for title, _, _ in told] == ["(a) LR, equal", "(b) LR, unequal", "(d) CNN, unequal"]
-    assert fig.get_suptitle() == "Paper scale; 2 seeds; 3 of 4 panels"
+    assert fig.get_suptitle() == "Paper scale. 2 seeds. 3 of 4 panels."
     assert captions.remarks(fig) == ["Not run, needs a9a: (c) CNN, equal."]
     for (_, here, row), (model, kind) in zip(told, (("lr", 0), ("lr", 1), ("cnn", 1)), strict=True):
         assert {(m, k) for m, k in zip(here.frame["model"], here.frame["step_async"], strict=True)} == {(model, kind)}

@@ -250,12 +250,13 @@ def toy_board(path: Path) -> list[Any]:
 
 def test_scoreboard_as_data(tmp_path: Path) -> None:
     one, two, three = json.loads(to_json(toy_board(tmp_path)))
-    assert {"id", "artifact", "verdict", "effect", "interval", "n"} <= set(one)
-    assert (one["verdict"], one["effect"], one["interval"], one["n"]) == ("supported", 4.0, [4.0, 4.0], 0)
+    assert {"id", "artifact", "verdict", "measured", "printed"} <= set(one)
+    found = one["measured"]
+    assert (one["verdict"], found["value"], found["low"], found["high"], found["n"]) == ("supported", 4.0, 4.0, 4.0, 0)
     assert one["paper_numbers"] == "refuted"
     assert (one["rests_on"], three["rests_on"]) == ("closed form or simulation", "")
-    assert (two["verdict"], two["effect"], two["paper_numbers"]) == ("refuted", -4.0, "supported")
-    assert (three["verdict"], three["interval"], three["reason"]) == ("not run", None, "says two")
+    assert (two["verdict"], two["measured"]["value"], two["paper_numbers"]) == ("refuted", -4.0, "supported")
+    assert (three["verdict"], three["measured"], three["reason"]) == ("not run", None, "says two")
 
 
 def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> None:
@@ -271,8 +272,9 @@ def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> N
 
 def test_what_stands_under_a_verdict(tmp_path: Path) -> None:
     one, _, three = toy_board(tmp_path)
-    beside = "effect: −400 % of the published one, refuted by the paper's own numbers"
-    assert documents.told(one) == f"supported<br>1, closed form or simulation, {beside}"
+    beside = "refuted by the paper's own numbers"
+    assert documents.told(one) == f"supported<br>1 setting, no seeds, point; closed form or simulation; {beside}"
     rerun = replace(one, rests_on="substitute data", settings=4, seeds=(3, 10), look=2)
-    assert documents.told(rerun) == f"supported<br>4×3–10, interim analysis 2, {beside}"
+    words = "4 settings, 3 to 10 seeds, point, interim analysis 2: 97.5 % intervals"
+    assert documents.told(rerun) == f"supported<br>{words}; {beside}"
     assert documents.told(three) == "not run"
