@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--seeds", default="0-4", metavar="SEEDS", help="reported seeds, such as 0-4 (default) or 0,2,7")
     add("--all", action="store_true", help="all algorithms of the papers; those that do not fit are left out")
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
-    add("--lr-decay", default="", choices=DECAYS, help="of all learning rates, over the rounds")
+    add("--lr-decay", default="", choices=DECAYS, help="of the clients' learning rates, over the rounds")
     add(
         "--tune",
         action="store_true",

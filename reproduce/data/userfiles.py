@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,8 @@ def _parts(where: Any, what: str, label: str) -> dict[str, Any]:
         return {str(n): part for n, part in where.items()} if isinstance(where, dict) else {"train": where}
     if where.is_file():
         return _archive(where, label) if where.suffix == ".npz" else {"train": where}
+    if loops := [p for p in where.rglob("*") if p.is_symlink() and p.parent.resolve().is_relative_to(p.resolve())]:
+        raise UserError(f"{loops[0]} is a link to a folder around it: take it out")
     files = listed(where)
     if Path("dataset_dict.json") in files or {Path("state.json"), Path("dataset_info.json")} <= {*files}:
         return _parts(load_from_disk(where), what, label)
@@ -101,7 +105,7 @@ def _columns(given: Any, what: str, label: str, notes: list[str]) -> Columns:
         pictures, classes = classed(files := listed(given), what)
         if others := len(files) - len(pictures):
             notes.append(f"{others} files of {what} are no pictures")
-        return {"image": pixels([(str(f), given / f) for f in pictures], what), label: np.array(classes)}
+        return {"image": pixels(_whole(((str(f), given / f) for f in pictures), what), what), label: np.array(classes)}
     if isinstance(given, Path):
         return _rows(_table(given, what), what, notes)
     if isinstance(given, pd.DataFrame):
@@ -117,6 +121,22 @@ def _columns(given: Any, what: str, label: str, notes: list[str]) -> Columns:
         wanted = "a folder, a file, arrays (x, y), a DataFrame, a datasets.Dataset or a DatasetDict"
         raise UserError(f"{what}: give {wanted}, not a {type(given).__name__}")
     return {"x": np.asarray(given[0]), label: np.asarray(given[1])}
+
+
+def _whole(files: Iterable[tuple[str, Any]], what: str) -> Iterator[tuple[str, Any]]:
+    """The pictures of `pixels`. Raises UserError at one of which it would lose colours or frames."""
+    from PIL import Image
+
+    for name, file in files:
+        with suppress(OSError), Image.open(file) as image:
+            lost = "more than 8 bits a colour" * bool(re.search(r"(RGBA?|LA);16|65535", str(image.tile)))
+            if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:  # a camera's begins with the picture
+                lost = "several pictures in one"
+            if lost:
+                raise UserError(f"{what}: {name} has {lost}: take it out, or convert it")
+        if hasattr(file, "seek"):
+            file.seek(0)
+        yield name, file
 
 
 def _leaf_files(path: Path) -> list[Path]:
@@ -160,7 +180,9 @@ def _rows(rows: Any, what: str, notes: list[str]) -> Columns:
         elif isinstance(feature, Image):
             cells = [cell or {"bytes": b""} for cell in table[name].to_pylist()]
             opened = [c["path"] if c["bytes"] is None else io.BytesIO(c["bytes"]) for c in cells]
-            columns[name] = pixels(((f"row {i}", file) for i, file in enumerate(opened)), what, feature.mode)
+            columns[name] = pixels(
+                _whole(((f"row {i}", file) for i, file in enumerate(opened)), what), what, feature.mode
+            )
         else:
             values = _array(table[name].combine_chunks(), f"{what}: the column {name}")
             columns[name] = np.where(values < 0, np.nan, values) if isinstance(feature, ClassLabel) else values

@@ -183,7 +183,7 @@ def why(v: Verdict) -> list[str]:
 
 
 def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
-    """What the numbers of an artifact rest on, and where its results come from."""
+    """The ground of an artifact's numbers, and the origin of its results."""
     panels, jobs = {p.name: p for p in artifact.panels(scale)}, plan.artifact_jobs(scale, artifact.id)
     runs = results.read_by(scale, artifact.id)
     there = [run for run in runs if run.stored]

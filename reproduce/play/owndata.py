@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
@@ -156,7 +158,12 @@ def benchmarks(
             raise UserError(f"{partition} has {split.clients} clients, not {clients}: leave --clients out")
         clients = split.clients
     own = Own(found, name, _model(model), split, clients, epochs, by_client, metric, lr_decay, target)
-    return [_replaced(find(name, scale), own) for name in dict.fromkeys(on)] or [_plain(own, scale)]
+    if metric == "auc" and found and len(np.unique(found.load().test_y)) < 2:
+        raise UserError("--metric auc: the test part has one class, and the curve needs two")
+    made = [_replaced(find(name, scale), own) for name in dict.fromkeys(on)] or [_plain(own, scale)]
+    if target is not None and any(b.has_data and not 1 < target <= 100 for b in made):
+        raise UserError(f"--target {target:g}: scores are in percent, 80 say")
+    return made
 
 
 def _model(model: Any) -> Model | None:

@@ -132,7 +132,7 @@ def test_what_a_user_may_not_expect_of_the_data_is_said(folder: Path) -> None:
     assert main(["play", "fedavg", "--on", "digits", "--drop", "id", "--cost"]) == 2
 
 
-def test_a_column_names_the_clients_(folder: Path) -> None:
+def test_a_column_names_the_clients(folder: Path) -> None:
     train = table().assign(who=np.resize(["10", "9", "x", "x"], 40))
     train.to_csv("mine.csv", index=False)
     data = bring("mine.csv", holder="who")

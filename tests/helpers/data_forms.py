@@ -5,6 +5,7 @@ Expected are the plain arrays (`data_makers.Plain`), or the line that refuses it
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,11 @@ FOLDERS: list[Row] = [
     ("damaged", lambda: after(tree(), put("photos/train/cat/03.png", b"\x89PNG")), "cat/03.png cannot be .*is damaged"),
     ("two sizes", lambda: after(tree(), noise("photos/train/dog/09.png", (6, 5, 3))), "have 5 x 6 and 5 x 4 pixels"),
     ("16 bits, grey", lambda: after(tree(), put("photos/train/cat/0.png", deep_png(1))), "more than 8 bits a colour"),
+    ("16 bits, colour", lambda: after(tree(), put("photos/train/cat/0.png", deep_png(3))), "more than 8 bits a colour"),
+    ("moving", lambda: after(tree(), noise("photos/train/cat/0.gif", save_all=True, append_images=[Pillow.new("RGB",
+     (5, 4), "red")])), "several pictures in one"),
+    ("a circle of links", lambda: after(tree(), Path("photos/train/cat/all").symlink_to(Path("photos").resolve())),
+     "all is a link to a folder around it"),
 ]  # fmt: skip
 
 LIBRARY: list[Row] = [

@@ -50,7 +50,7 @@ def outcome(frame: pd.DataFrame, **check: Any) -> Outcome:
 
 
 def effect(found: Outcome) -> float:
-    """How far the deciding number lies within its region, a margin taken off; of ratios the logarithms count."""
+    """The distance of the deciding number from the border of its region, without the margin; logarithms of ratios."""
     assert found.measured is not None
     return _region(found).slack(_scaled(found, found.measured.value))
 
