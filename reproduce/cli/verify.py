@@ -81,7 +81,8 @@ def run(args: argparse.Namespace) -> None:
 
 
 def compare(scale: str, update: bool) -> None:
-    """The results of a scale beside the numbers that are committed; UserError if they are others."""
+    """Compares the results of a scale with the committed numbers in results/<scale>.csv. update: writes that file
+    instead. Raises UserError if numbers deviate, or if results or the committed file are missing."""
     from reproduce.errors import UserError
     from reproduce.runs import expected
 
@@ -147,7 +148,8 @@ def short(v: Verdict) -> str:
 
 
 def entry(v: Verdict) -> list[str]:
-    """The lines on one claim: name, basis, statement, deciding number with the required one, reason, remarks."""
+    """Returns the terminal lines on one claim, wrapped to the terminal, at most 80 columns. They have name, basis,
+    statement, deciding number with the required one, reason and remarks; empty parts are left out."""
     from reproduce.verdicts import wording
 
     lines = [f"  {paint(v.id, 'bold')} ({'; '.join(filter(None, [v.rests_on, wording.basis(v)]))})"]

@@ -203,7 +203,9 @@ class Sessions(Clock):
         return env.random("pilot") if self.start.pilot == "fully_random" else env.initial("pilot")
 
     def _close(self, state: State, session: int, model: Tensor) -> None:
-        """Keep the model by which the session is remembered."""
+        """Stores `model` [P] at the end of a session. A pilot session adds its share to the mean `state["pilot"]`; a
+        later one appends to `state["stored"]`. With the trigger "every_time", the first `pilots` stored models are
+        averaged into the pilot model, and the store is emptied."""
         if session < self.pilots:
             state["pilot"] = state["pilot"] + model / self.pilots
             return

@@ -21,7 +21,8 @@ from reproduce.engine.requests import Evaluated, Gradient, Request, Train, Train
 def sent(
     env: Env, algorithm: FedAvg, round: int, played: Iterable[tuple[Request, Trained | Evaluated | object]]
 ) -> Ints:
-    """Bytes [2] down and up, of the requests of a step and their answers."""
+    """Returns the bytes that all clients are sent and send, int64 [down, up], for the requests and answers of one
+    server step."""
     number, traffic = env.zeros(1).element_size(), np.zeros(2, dtype=np.int64)
     vector = number * (env.parameters - len(env.statistics))
     probe: Gradient | None = None

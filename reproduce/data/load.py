@@ -170,7 +170,8 @@ def _listing(folder: Path) -> str:
 
 
 def verified(file: File, folder: Path, name: str) -> str:
-    """SHA-256 of the file; raises UserError if no known checksum nor the side file agrees."""
+    """Returns the SHA-256 of a file of the data set `name`. It must equal the known checksum or that of the side file
+    <path>.sha256, else UserError. A folder has a hash of names and sizes instead, which is not checked."""
     path = folder / file.path
     if path.is_dir():
         return _listing(path)

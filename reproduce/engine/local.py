@@ -274,8 +274,9 @@ def _loss(
 
 
 def module_run(chunk: Chunk, device_data: DeviceData, precision: str = "float32") -> Rows:
-    """Train the only client of a chunk with a user's own module, by the loop that everybody writes: gradients to None,
-    forward, loss, backward, a step of the parameters that have a gradient."""
+    """Trains the only client of a chunk in an eager loop over the user's own nn.Module. Returns `Rows` with A = 1; the
+    update [1, P] is end minus start. Masks, teacher and contrast of the rule apply. precision: of forward pass and
+    loss."""
     layout, rule, start = chunk.layout, chunk.rule, chunk.start
     live = Live(chunk.model, p := layout.named(start[0]), True, features=bool(rule.contrast))
     entries = [live.entries[name] for name in layout.names]  # once, as an optimiser takes its parameters

@@ -220,7 +220,8 @@ class Collector:
         self.statistics = like[..., self.where].expand(clients, -1).clone() if whole else None
 
     def add(self, place: np.ndarray, rows: Rows) -> None:
-        """`rows` are those of the request's clients `place`."""
+        """Stores the results of some clients of the request, or adds their updates to its weighted sums where updates
+        are not kept. place: their positions in `request.clients`, one per row of `rows`."""
         row = sent(place, rows.update.device)
         if self.statistics is not None:
             start = self.request.start if self.request.start.dim() == 1 else self.request.start[row]

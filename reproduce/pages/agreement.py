@@ -54,7 +54,9 @@ def under(found: Rows, there: Iterable[Held]) -> Rows:
 
 
 def by_table(paper: str, there: Sequence[Held]) -> list[tuple[str, Rows, Rows]]:
-    """("Table 1, rounds", its numbers as declared, and with those of readings in their place), of what was run."""
+    """Returns (label, declared, replaced) per table and unit of a paper. label: "Table 1, rounds". declared: the
+    published numbers beside ours. replaced: the same, with the numbers of fitted alternatives where there are any.
+    Tables without a comparable number are left out."""
     found, made = declared(paper), list[tuple[str, Rows, Rows]]()
     read = under(found, there)
     for (table, unit), before in found.groupby(["table", "unit"], sort=False):

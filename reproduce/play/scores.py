@@ -34,8 +34,9 @@ def beside(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def curves(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFrame:
-    """Every evaluation as a row: lr, seed, round, time, value, status, of "per_client" and "per_client_tuned" for each
-    `client`; where models of several sizes are evaluated, their mean. metric: another one than the benchmark's."""
+    """Returns one metric of a job as rows: lr, seed, round, time (virtual seconds, NaN with rounds), value, status.
+    metric: "" is the benchmark's own. "per_client" and "per_client_tuned" add a column `client`. Otherwise several
+    model sizes are averaged."""
     seeds = {job.panel.name: job.panel.seeds}
     frame = histories.load(
         [histories.Source(job.panel.name, Path(job.output))], job.scale, (), job.experiments, seeds

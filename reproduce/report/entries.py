@@ -119,8 +119,9 @@ def best(artifact: Artifact, shown: pd.DataFrame, values: pd.Series[float], seed
 
 
 def number(value: float, digits: int, sign: bool = False) -> str:
-    """`value` with `digits` decimals, separators of thousands and a real minus sign; two significant digits if it would
-    vanish otherwise. sign: a plus sign, too, but none at a zero."""
+    """Returns `value` as text with `digits` decimals, thousands separators and U+2212 as minus. A nonzero value that
+    would print as zero has two significant digits instead. sign: adds a plus to positive numbers; what rounds to zero
+    prints as plain zero."""
     text = f"{value:,.{digits}f}"
     if float(text.replace(",", "")) == 0:
         # A difference that rounds to zero is zero at the precision of the table; a value that does is just small.

@@ -163,7 +163,9 @@ def _splits(run: Sequence[Experiment]) -> str:
 
 
 def _read(source: Source, seeds: Mapping[str, Iterable[int]]) -> tuple[pd.DataFrame, list[Stored]]:
-    """The rows of a results file, and its runs of the seeds and the precision asked for."""
+    """Returns the whole table of a results file, and its runs of the wanted seeds and precision. seeds: panel name ->
+    seeds; a panel without entry has all. Precision is `settings().precision_asked`, None for any. For an unusable file:
+    UserError, or both empty if `source.without` is set."""
     import pandas as pd
 
     try:

@@ -106,7 +106,9 @@ class _SendBuffers:
         self.sent: list[tuple[int, int, float, float] | None] = [None] * run.clients  # job, version, start, end
 
     def take(self, client: int, now: float, weight: float) -> Update:
-        """Empty the send buffer, at `now` or when the running job fills it."""
+        """Empties the client's send buffer at virtual second `now`, or when its next job ends if the buffer is empty.
+        Returns the `Update` of that job, with upload time and `weight`, its share. Only times are simulated; no model
+        is trained."""
         run, taken = self.run, now
         if self.sent[client] is None:
             following = self._next(client)

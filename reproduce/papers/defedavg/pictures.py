@@ -56,7 +56,8 @@ def _column(axes: np.ndarray, frame: pd.DataFrame, xlabel: str, lines: dict[str,
 
 
 def seconds(histories: Histories, cells: pd.DataFrame) -> Figure:
-    """Seconds per aggregation over n, a line per algorithm, named at its end."""
+    """Draws virtual seconds per aggregation over n, the participants of an aggregation. One axes per data set, one line
+    per algorithm, one legend below. cells: the per-seed values of the figure."""
     rows = cells[cells["metric"] == "mean_seconds_per_aggregation"]
     rows = rows.assign(n=rows["n"].astype(float))
     order = [*dict.fromkeys(rows["algorithm"])]

@@ -133,7 +133,9 @@ def steps_panels(scale: str) -> tuple[Panel, ...]:
 
 
 def _over_rounds(setting: ClockSetting, distribution: str, n: int, k: int) -> Panel:
-    """A line of Figs. 6 and 7. Where the rates of Table II differ from (0.1, 0.05), a second run has these."""
+    """Returns the experiments of one line of Figs. 6 and 7: the proposed algorithm with n participants and k local
+    steps. Without own rates of the setting, Table II gives them. If these are not (0.1, 0.05), a second experiment has
+    the suffix `_fixed` and those rates."""
     name = PROPOSED[distribution]
     own = setting.own.get(distribution, {}).get(name)
     pairs = {name: own or table2()[setting.dataset, distribution, name, n]}

@@ -223,10 +223,9 @@ def layers(model: Model, sample: tuple[int, ...], pooling: str) -> pd.DataFrame:
 def architecture(
     histories: Histories, *, problem: Classification, model: str, pooling: str, group: bool = False
 ) -> pd.DataFrame:
-    """The lines of the problem's model, called `model`; nothing is trained, so there are no seeds.
-
-    pooling: how the paper writes it. group: equal convolutions in a row are one line.
-    """
+    """Returns the architecture table of the problem's model, one row per layer. `value` is the layer's count of
+    trainable parameters, `seed` is -1. model: the name in the column `model`. pooling: text for the hyperparameters of
+    pooling layers. group: equal layers in a row become one, such as "2xConv2d"."""
     frame = layers(problem.model, problem.sample.shape, pooling)
     if group:
         kind = frame[["layer", "output_shape", "hyperparameters"]]
