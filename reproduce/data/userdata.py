@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from reproduce.data import decoded as store
@@ -23,9 +24,6 @@ from reproduce.errors import UserError
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.text import spelled
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HELD = 5
 """One of so many samples of each class is held out where there is no test part."""
@@ -216,8 +214,6 @@ def _features(columns: Columns, what: str, label: str, holder: str) -> tuple[lis
 
 def _numbered(columns: Columns, what: str, name: str) -> tuple[NDArray[Any], pd.Index]:
     """The numbers of a column's names (or whole numbers) among all different ones, and these in sorted order."""
-    import pandas as pd
-
     values = columns.get(name, np.zeros(0))
     values = values[:, 0] if values.shape[1:] == (1,) else values
     names = pd.Series(values if values.ndim == 1 and values.dtype.kind != "c" else [], dtype=object)

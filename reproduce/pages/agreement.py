@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from reproduce.declare.paper import papers
 from reproduce.pages.page_numbers import FUNCTIONS, filled
@@ -22,10 +25,6 @@ from reproduce.text import markdown
 from reproduce.verdicts import readings
 from reproduce.verdicts.claims import listed
 from reproduce.verdicts.readings import DECLARED, KEYS, Held, Rows, gaps
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PICTURE = Path("figures/paper/agreement.png")
 DRAWS = 1000
@@ -210,8 +209,6 @@ def figure() -> Figure:
 
 
 def _panel(ax: Axes, unit: str, mine: Rows, both: Rows) -> None:
-    from matplotlib.ticker import LogLocator
-
     low, high = both.min().min(), both.max().max()
     ends = np.array((max(0.0, low - 3), min(100.0, high + 3)) if unit == "%" else (low / 1.5, high * 1.5))
     ax.plot(ends, ends, color="#404040", linewidth=0.8, zorder=1)

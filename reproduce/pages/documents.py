@@ -15,7 +15,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from tqdm import tqdm
 
 from reproduce.declare.paper import papers, total
 from reproduce.errors import UserError
@@ -28,23 +30,18 @@ from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts import wording
 from reproduce.verdicts.scope import EMPIRICAL, GENUINE, SUBSTITUTE
-from reproduce.verdicts.scoreboard import by_ground, claims, counts, scoreboard
+from reproduce.verdicts.scoreboard import Verdict, by_ground, claims, counts, scoreboard
 from reproduce.verdicts.verdict import JUDGED, ON_SUBSTITUTE
-
-if TYPE_CHECKING:
-    from reproduce.verdicts.scoreboard import Verdict
 
 TEMPLATES = Path("docs/papers/templates")
 """That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; what else is
 made there stands between like lines."""
 README, RULES, CLAIMS = Path("README.md"), Path("docs/claims.md"), Path("docs/papers/claims.md")
-Boards = Mapping[str, Sequence["Verdict"]]
+Boards = Mapping[str, Sequence[Verdict]]
 
 
 def documents() -> tuple[dict[Path, str], list[str]]:
     """Document -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
-    from tqdm import tqdm
-
     boards: Boards = {scale: scoreboard(scale) for scale in ("paper", "reduced")}
     found: dict[Path, str] = {CLAIMS: claims_page(boards)}
     failed: list[str] = []

@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from reproduce.declare.paper import has_numbers, papers
 from reproduce.files import write
@@ -14,13 +19,8 @@ from reproduce.report.figures import style
 from reproduce.report.styles import DARK, SMALL, TEXT
 from reproduce.runs import plan
 from reproduce.verdicts.scope import CHECK
+from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import DEPENDS, INCONCLUSIVE, NOT_RUN, PARTLY, REFUTED, SUPPORTED, VERDICTS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from reproduce.verdicts.scoreboard import Verdict
 
 SVG, PNG = Path("figures/paper/overview.svg"), Path("figures/paper/overview.png")
 FILLS: Mapping[str, tuple[str, str]] = {
@@ -76,8 +76,6 @@ def alt(found: Mapping[str, Sequence[Tile]]) -> str:
 
 def figure(found: Mapping[str, Sequence[Tile]]) -> Figure:
     """The tiles, a paper below the other; each has the address of its place on the report."""
-    import matplotlib.pyplot as plt
-
     lines = sum(0.75 + -(-len(mine) // ACROSS) for mine in found.values())
     with style():
         fig = plt.figure(figsize=(7, 0.42 * (lines + 1.2)))
@@ -97,8 +95,6 @@ def figure(found: Mapping[str, Sequence[Tile]]) -> Figure:
 
 def save(found: Mapping[str, Sequence[Tile]]) -> None:
     """Write `SVG` and `PNG`."""
-    import matplotlib.pyplot as plt
-
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "overview"}):
         fig = figure(found)
         write(SVG, lambda file: fig.savefig(file, format="svg", metadata={"Date": None}))
@@ -107,8 +103,6 @@ def save(found: Mapping[str, Sequence[Tile]]) -> None:
 
 
 def _tile(ax: Axes, tile: Tile, x: float, y: float) -> None:
-    from matplotlib.patches import Rectangle
-
     address = f"#{tile.artifact.replace('/', '-')}"
     ax.text(x + 0.05, y + 0.33, tile.label, fontsize=SMALL, color=DARK, url=address)
     width = 0.9 / max(len(tile.verdicts), 1)
@@ -121,8 +115,6 @@ def _tile(ax: Axes, tile: Tile, x: float, y: float) -> None:
 
 
 def _segment(verdict: str, x: float, y: float, width: float, height: float) -> Any:
-    from matplotlib.patches import Rectangle
-
     (color, hatch), edge = FILLS[verdict], "white" if verdict == SUPPORTED else "#303030"
     return Rectangle((x, y), width, height, facecolor=color, edgecolor=edge, hatch=hatch, linewidth=0.4)
 

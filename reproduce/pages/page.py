@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader
+from PIL import Image
+from tqdm import tqdm
+
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
 from reproduce.declare.paper import has_numbers, papers
@@ -48,8 +52,6 @@ def contents(
 ) -> list[dict[str, Any]]:
     """The papers of a scale, for the template. said: what came out, nothing at smoke scale. address: of a figure, by
     its PNG."""
-    from tqdm import tqdm
-
     made = []
     for paper, of in papers().items():
         own = tqdm(of.artifacts, paper, leave=False, disable=None)
@@ -111,8 +113,6 @@ def unrun(artifact: Artifact, scale: str) -> str:
 
 def small(file: Path) -> bytes:
     """A picture as WebP, small enough for a page with all of them."""
-    from PIL import Image
-
     with Image.open(file) as picture:
         size = round(SHRUNK * picture.width), round(SHRUNK * picture.height)
         shrunk = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
@@ -129,8 +129,6 @@ def label(artifact: Artifact) -> str:
 
 def template(name: str) -> Any:
     """A template of this folder with the filters that it may use."""
-    from jinja2 import Environment, FileSystemLoader
-
     folder = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     like = {other: word for word, other in ON_SUBSTITUTE.items()}

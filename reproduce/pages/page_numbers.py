@@ -12,7 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, StrictUndefined, TemplateError
 
 from reproduce import store
 from reproduce.declare.artifact import Artifact
@@ -24,9 +27,7 @@ from reproduce.report.names import canonical
 from reproduce.runs import plan, results
 from reproduce.text import duration
 from reproduce.verdicts.judging import level_at
-
-if TYPE_CHECKING:
-    import pandas as pd
+from reproduce.verdicts.scoreboard import judged
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,6 @@ def lead(a: Cells, b: Cells, digits: int = 1, look: int = 0) -> str:
 
 def _judged(a: Cells, b: Cells) -> tuple[float, float, float] | None:
     """The number of a - b and its interval as the verdict has them that has the widest, if there is one."""
-    from reproduce.verdicts.scoreboard import judged
-
     path = Path(a.name)
     if a.name != b.name or path.parts[:1] != ("results",):
         return None
@@ -260,8 +259,6 @@ def spent(jobs: Sequence[plan.Job]) -> str:
 
 def filled(text: str, functions: Mapping[str, Any]) -> str:
     """A text in Jinja with its numbers. UserError if it asks for what is not there."""
-    from jinja2 import Environment, StrictUndefined, TemplateError
-
     environment = Environment(
         undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -278,15 +275,11 @@ def _read(file: Path) -> Cells:
 
 
 def _table(file: Path | io.StringIO) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.read_csv(file, dtype=str, keep_default_na=False)
 
 
 def _valued(rows: pd.DataFrame, name: str) -> Cells:
     """Rows of text with their values as numbers."""
-    import pandas as pd
-
     return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), name)
 
 

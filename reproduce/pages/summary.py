@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reproduce.declare.paper import papers
 from reproduce.errors import UserError, unknown
@@ -18,10 +18,8 @@ from reproduce.files import mismatch, read_yaml, record
 from reproduce.pages import page_numbers
 from reproduce.runs import plan
 from reproduce.text import markdown
+from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import DEPENDS, INCONCLUSIVE, JUDGED, NOT_RUN, ON_SUBSTITUTE, REFUTED, SUPPORTED
-
-if TYPE_CHECKING:
-    from reproduce.verdicts.scoreboard import Verdict
 
 SIDES = {SUPPORTED: JUDGED[:4], REFUTED: JUDGED[4:6], INCONCLUSIVE: (DEPENDS, INCONCLUSIVE, NOT_RUN)}
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""

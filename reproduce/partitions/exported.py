@@ -12,9 +12,12 @@ import json
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from reproduce import files
 from reproduce.data.dataset import PARTS
@@ -25,16 +28,11 @@ from reproduce.partitions.heldout import validated
 from reproduce.partitions.split import Split, chosen, loaded
 from reproduce.settings import settings
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ORDER = "index counts from 0 in the order of the data set's files; the rows of a client are in the client's order"
 
 
 def rows(split: Split) -> pd.DataFrame:
     """The rows of a split, as they are exported."""
-    import pandas as pd
-
     tables = []
     for which, parts in enumerate(split.parts):
         positions = np.concatenate(parts)
@@ -76,9 +74,6 @@ def provenance(split: Split, table: pd.DataFrame, **more: Any) -> dict[str, Any]
 
 def write(path: Path, table: pd.DataFrame, about: dict[str, Any]) -> None:
     """Write the rows with their provenance; equal splits give equal files."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     arrow = arrow.replace_schema_metadata({b"provenance": json.dumps(about).encode()})
     files.write(path, lambda file: pq.write_table(arrow, file))
@@ -124,8 +119,6 @@ class FromFile:
 
     def _held(self, which: int, labels: Labels) -> list[Indices]:
         """Positions in the samples in use, of the training or of the test set, a list per client."""
-        import pandas as pd
-
         table, part = read(self.file), PARTS[0 if self.data else which]  # what is held out is of the training set
         table = table[table["part"] == part] if "part" in table else table[: None if part == PARTS[0] else 0]
         problem = validated(self.problem) if self.data else self.problem
@@ -142,8 +135,6 @@ class FromFile:
 
 def read(file: str) -> pd.DataFrame:
     """The rows of a file. Raises UserError if it cannot be read, or lacks `client` or `index`."""
-    import pandas as pd
-
     try:
         table = pd.read_csv(file) if file.endswith(".csv") else pd.read_parquet(file)
         return table[["client", "index", *({"part", "label"} & {*table})]]

@@ -9,10 +9,13 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm, LinearSegmentedColormap
+from matplotlib.figure import Figure
 
 from reproduce.play import scores
 from reproduce.play.scores import number, span
@@ -22,10 +25,6 @@ from reproduce.report.formats import block, md
 from reproduce.report.names import pretty
 from reproduce.report.styles import BLUE, DARK, GREY, VERMILLION
 from reproduce.text import markdown as grid
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 EDGE = "†"
 BORDERS = (-20.0, -10.0, -3.0, -1.0, 1.0, 3.0, 10.0, 20.0)
@@ -122,8 +121,6 @@ def heat(found: pd.DataFrame) -> Figure:
 
     Coloured by the difference where its interval excludes zero. Pairs that do not fit have the number of the reason.
     """
-    from matplotlib.colors import BoundaryNorm, LinearSegmentedColormap
-
     matrix = Matrix(found)
     fig, axes = figures.sheet(height=0.165 * len(matrix.algorithms) + 1.1)
     ax = axes[0, 0]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from reproduce import files
 from reproduce.play import across
@@ -17,9 +17,6 @@ from reproduce.report.entries import scale_line
 from reproduce.report.formats import block, md
 from reproduce.text import counted, named_seeds
 from reproduce.text import markdown as grid
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 HEADER = ("BENCHMARK", "ALGORITHM", "RATE", "MEAN", "95 % INTERVAL", "DIFFERENCE", "95 % INTERVAL ", "RANK", "STATE")
 BESIDE = {

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from reproduce import store
 from reproduce.declare.experiment import Experiment, Panel, canonical
 from reproduce.engine.host import memory
 from reproduce.errors import OwnCodeError, UserError
@@ -29,6 +30,7 @@ from reproduce.partitions.heldout import HELD_OUT, JUDGE, judged
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
 from reproduce.play.specs import Spec, parse
+from reproduce.report.histories import Source, load
 from reproduce.runs import costs, plan, results, saved, training
 from reproduce.runs.plan import Job
 from reproduce.settings import settings
@@ -310,8 +312,6 @@ def joined(jobs: Sequence[Job]) -> Job:
 
 def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
     """Train jobs of a user's own class. Raises OwnCodeError, and leaves no results, if it does not repeat itself."""
-    from reproduce import store
-
     whole = joined(jobs)
     aside = settings().store / "checkpoints" / f"{whole.name}-{plan.digest(whole, settings().precision)}.parquet"
     with sole(aside, f"{entry.spec.text} on {entry.benchmark.name}"):
@@ -326,7 +326,6 @@ def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
 def repeated(entry: Entry, jobs: Sequence[Job], results: Path) -> None:
     """Train the first rounds of own jobs once more, by code that is loaded anew, seeds in another order: they give the
     bits of their results file. Raises OwnCodeError if they do not: nobody could reproduce them."""
-    from reproduce.report.histories import Source, load
     from reproduce.runs.replay import replay
 
     stored = load([Source(entry.benchmark.name, results)], entry.benchmark.scale).frame

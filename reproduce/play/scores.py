@@ -6,18 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from reproduce.declare.paper import metric
+from reproduce.play.benchmarks import Benchmark
 from reproduce.report import histories
 from reproduce.report.metrics import t_interval
-
-if TYPE_CHECKING:
-    from reproduce.play.benchmarks import Benchmark
-    from reproduce.runs.plan import Job
-
+from reproduce.runs.plan import Job
 
 BY_CLIENT = ("worst_client", "client_spread")
 """Beside them where clients are told apart: the accuracy of the worst one, the standard deviation over clients."""

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from reproduce.clocks.events import on_grid
 from reproduce.declare.artifact import Artifact, Last, Measure, Window
@@ -316,6 +317,4 @@ def agree(values: Sequence[float]) -> bool:
 
 @cache
 def quantile(level: float, freedom: int) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf(0.5 + level / 2, freedom))
+    return float(student.ppf(0.5 + level / 2, freedom))

@@ -23,6 +23,7 @@ from reproduce.runs import costs, plan, results
 from reproduce.runs.catalogue import Catalogue, Known, catalogue, seen
 from reproduce.settings import budget as hours_allowed
 from reproduce.settings import seeds
+from reproduce.text import counted
 
 HOURS = 1.0
 """Hours that a job may take where the configuration names no budget."""
@@ -107,8 +108,6 @@ def announce(scale: str, name: str, allowed: Budget) -> None:
 
 def total(jobs: Iterable[Known]) -> str:
     """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
-    from reproduce.text import counted
-
     found = list(jobs)
     time = costs.said(job.due for job in found)
     return f"{counted(len(found), 'job')}, {'about ' * time[0].isdigit()}{time} {costs.processor()}"

@@ -24,18 +24,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from reproduce import files, store
 from reproduce.declare.experiment import Experiment, code, declares, recorded
 from reproduce.declare.isolation import unchanged
 from reproduce.errors import UserError, say_once
+from reproduce.runs import plan
+from reproduce.runs.plan import Job
 from reproduce.settings import settings
 from reproduce.store import Stored
 from reproduce.text import counted
-
-if TYPE_CHECKING:
-    from reproduce.runs.plan import Job
 
 WORDS = {
     "current": "",
@@ -249,8 +248,6 @@ def _found(path: Path, stamp: tuple[int, int] | bool) -> tuple[tuple[Stored, ...
 
 def read_by(scale: str, name: str) -> list[Joined]:
     """The declared runs that an artifact ("fedacs/fig6") reads; its jobs may have more, for others."""
-    from reproduce.runs import plan
-
     mine = {p.name: {e.declaration for e in p.experiments} for p in plan.artifact(name).panels(scale)}
     seeds, jobs = plan.seeds_read(scale, name), plan.artifact_jobs(scale, name)
     pairs = [(job.panel.name, run) for job in jobs for run in standing(job).runs]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from reproduce.declare.paper import Metric
 from reproduce.report.names import canonical
@@ -32,10 +33,7 @@ from reproduce.verdicts.observations import (
     whole,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Operand = list[tuple[str, "pd.DataFrame"]]
+Operand = list[tuple[str, pd.DataFrame]]
 """(name, rows) of each thing that a side of a comparison names."""
 
 
@@ -178,8 +176,6 @@ class _Asked:
     def transfer(self) -> Evidence:
         """The loss from using the setting that is best under one value of `over` under the other, whichever way costs
         more; per value of the columns `per` and seed."""
-        import pandas as pd
-
         found = self._operand(self.check["over"], self.check["transfer"])
         if len(found) < 2:
             raise NotRun("nothing to compare: no rows with " + ", ".join(self.missing))
@@ -254,8 +250,6 @@ class _Asked:
 
     def _values(self, values: Iterable[Any] | None) -> list[str]:
         """The values of `over` in the order of a trend: as given, else the numeric ones in ascending order."""
-        import pandas as pd
-
         over: str = self.check["over"]
         found = [canonical(v) for v in values or ()]
         if values is None:
@@ -273,8 +267,6 @@ _FORMS: Mapping[str, Callable[[_Asked], Evidence]] = {
 
 
 def _concat(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].reset_index(drop=True)
 
 

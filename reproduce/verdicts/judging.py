@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
+from scipy.stats import binomtest, quantile_test
+
 from reproduce.report.metrics import agree, t_interval
 
 INF = math.inf
@@ -93,8 +95,6 @@ class Judgement:
 def median_interval(values: Sequence[float], level: float = LEVEL) -> Observation:
     """The interval of the median between two order statistics: the inversion of the sign test, exact for every
     distribution, infinite values included. Unbounded if the values are too few (fewer than six at 95 %)."""
-    from scipy.stats import quantile_test
-
     low, high = map(float, quantile_test(values).confidence_interval(level))
     return -INF if math.isnan(low) else low, INF if math.isnan(high) else high
 
@@ -102,8 +102,6 @@ def median_interval(values: Sequence[float], level: float = LEVEL) -> Observatio
 def share_interval(values: Sequence[float], level: float = LEVEL) -> Observation:
     """The interval of Clopper and Pearson for a share, of answers yes (1) and no (0). It excludes one half where the
     sign test rejects."""
-    from scipy.stats import binomtest
-
     found = binomtest(round(sum(values)), len(values)).proportion_ci(level)
     return float(found.low), float(found.high)
 

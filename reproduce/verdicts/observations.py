@@ -10,16 +10,14 @@ import math
 from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from reproduce.declare.paper import Metric
 from reproduce.report.names import canonical
 from reproduce.verdicts.claims import listed, operand_values
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ENDS = ["low", "high"]
 SURE = ["least", "most"]
@@ -35,8 +33,6 @@ class NotRun(Exception):
 
 def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric]) -> pd.DataFrame:
     """Observations of a file of the paper's numbers (`reported`), or of cells without a record."""
-    import pandas as pd
-
     return observed(pd.read_csv(path, dtype=str, keep_default_na=False), labels, metrics)
 
 
@@ -46,8 +42,6 @@ def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Met
     A censored value is a lower bound. NaN (a diverged run, a dash) is infinitely bad, or unknown if the metric has no
     better side.
     """
-    import pandas as pd
-
     value = pd.to_numeric(raw["value"], errors="coerce").to_numpy(float)
     censored = raw["censored"].isin(["1", "True"]).to_numpy() if "censored" in raw else np.zeros(len(raw), bool)
     better = raw["metric"].map(lambda m: metrics[m].better if m in metrics else "none").to_numpy()
@@ -212,8 +206,6 @@ def refuse_duplicates(frame: pd.DataFrame) -> pd.DataFrame:
 
 def matches(column: pd.Series, condition: Any) -> pd.Series:
     """Marks the values that satisfy a condition of a `for`: a value, a list, {min, max} or {not}."""
-    import pandas as pd
-
     if not isinstance(condition, Mapping):
         return column.isin([canonical(v) for v in listed(condition)])
     keep = pd.Series(True, index=column.index)

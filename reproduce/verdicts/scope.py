@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
@@ -11,9 +13,6 @@ from reproduce.problem import Quadratic
 from reproduce.report.names import canonical
 from reproduce.verdicts.claims import Check, listed, named_values, parts
 from reproduce.verdicts.observations import ENDS, matches
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CHECK = "check"
 """The text instead of a ground if a statement is true or false by construction, whatever is trained:
@@ -27,8 +26,6 @@ EMPIRICAL = SUBSTITUTE, GENUINE
 
 def declared(panels: Iterable[Panel]) -> pd.DataFrame:
     """The labels of all experiments of `panels`, one row each, as canonical text."""
-    import pandas as pd
-
     rows = [{k: canonical(v) for k, v in e.labels.items()} for panel in panels for e in panel.experiments]
     return pd.DataFrame(rows)
 

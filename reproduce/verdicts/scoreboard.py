@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from tqdm import tqdm
 
 from reproduce import store
 from reproduce.declare.artifact import Artifact
@@ -41,9 +43,6 @@ from reproduce.verdicts.verdict import (
     evaluate,
     under_readings,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +91,6 @@ def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[Clai
     """The verdicts of all claims at `scale`, in the order of the claims files."""
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
-    from tqdm import tqdm
-
     shelves = [Shelf(file, results / scale / "cells") for file in (claims_files() if files is None else files)]
     asked = [(claim, shelf) for shelf in shelves for claim in shelf.file.claims]
     shown = tqdm(asked, f"claims at {scale} scale", leave=False, disable=None)  # None: only on a terminal
@@ -172,8 +169,6 @@ class Shelf:
     def cells(self, claim: Claim, check: Check, printed: bool, under: Sequence[Held] = ()) -> tuple[Rows | None, str]:
         """The observations of the artifact and of those it is compared `with`, or None and the reason. under: readings
         whose cells stand in the place of those of the artifact."""
-        import pandas as pd
-
         frames, reason = [], ""
         for artifact in claim.read_by(check):
             paper, name = artifact.split("/")

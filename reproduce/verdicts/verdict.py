@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from reproduce.declare.paper import Metric
 from reproduce.verdicts.claims import Check, parts, quantifier, quantity
@@ -18,9 +19,6 @@ from reproduce.verdicts.forms import Evidence, evidence, units_of
 from reproduce.verdicts.judging import INF, Judgement, Part, Region, Unit, counts, decide, level_at, shown
 from reproduce.verdicts.observations import NotRun, average
 from reproduce.verdicts.scope import lacking
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SUPPORTED, PARTLY, REFUTED = "supported", "supported where run", "refuted"
 """PARTLY: all settings that were run support the claim, and it speaks of more. One counterexample refutes, whatever
