@@ -216,8 +216,7 @@ def pages(app: Any, exception: Exception | None) -> None:
     from sphinx.errors import ExtensionError
 
     from reproduce.declare.paper import papers
-    from reproduce.pages.page import page
-    from reproduce.pages.sheet import sheet
+    from reproduce.pages.page import page, sheet
     from reproduce.verdicts.scoreboard import scoreboard
 
     site = Path(app.outdir)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 from reproduce.errors import UserError
+from reproduce.settings import settings
 from reproduce.text import print_table
 
 NAME = "data"
@@ -22,7 +23,6 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.data.download import download
     from reproduce.data.load import available
     from reproduce.data.sources import SOURCES
-    from reproduce.settings import settings
 
     here = settings()
     wanted = tuple(SOURCES.values())

@@ -6,6 +6,10 @@ import argparse
 from pathlib import Path
 
 from reproduce import cli
+from reproduce.declare.paper import has_numbers
+from reproduce.runs import plan
+from reproduce.runs.catalogue import catalogue
+from reproduce.settings import in_place
 from reproduce.text import fill, print_json, print_table
 
 NAME = "list"
@@ -18,11 +22,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.declare.paper import has_numbers
-    from reproduce.runs import plan
-    from reproduce.runs.catalogue import catalogue
-    from reproduce.settings import in_place
-
     scale = plan.check_scale(args.scale)
     known, found = catalogue(scale), []
     for a in known.select(args.target):

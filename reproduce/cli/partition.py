@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from reproduce import cli, files
 from reproduce.declare.values import Seed, check
 from reproduce.errors import UserError
+from reproduce.settings import settings
 from reproduce.text import fill, print_json, print_table
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.partitions import exported
     from reproduce.partitions.split import split
     from reproduce.play.benchmarks import find
-    from reproduce.settings import settings
 
     check("--seed", args.seed, Seed)
     if output := args.output:

@@ -19,13 +19,12 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from reproduce import cli
+from reproduce.runs import costs, plan, rates, results
+from reproduce.runs.catalogue import Known, Listed, catalogue, seen
+from reproduce.settings import budget, check_place, settings
 from reproduce.text import counted, duration, fill, print_json, print_table, short
-
-if TYPE_CHECKING:
-    from reproduce.runs.catalogue import Known, Listed
 
 NAME = "plan"
 
@@ -38,10 +37,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.runs import costs, rates, results
-    from reproduce.runs.catalogue import catalogue, seen
-    from reproduce.settings import budget, check_place, settings
-
     check_place()
     known = catalogue(args.scale)
     artifacts = known.select(args.target)
@@ -70,15 +65,11 @@ def run(args: argparse.Namespace) -> None:
 
 def trains(job: Known) -> bool:
     """Tells whether a job has runs to train and can be trained here."""
-    from reproduce.runs import plan
-
     return not job.holds and not plan.missing(job)
 
 
 def _print_groups(jobs: Sequence[Known], artifacts: Sequence[Listed], one: bool) -> None:
     """A line for each of the papers, or for each artifact of one."""
-    from reproduce.runs import plan
-
     rows = []
     for name in dict.fromkeys(a.id if one else a.paper for a in artifacts):
         mine = [j for j in jobs if name in (j.artifacts if one else (j.paper,))]
@@ -95,8 +86,6 @@ def _print_groups(jobs: Sequence[Known], artifacts: Sequence[Listed], one: bool)
 
 def _print_jobs(jobs: Sequence[Known], named: bool) -> None:
     """A line for each job; named: with its paper."""
-    from reproduce.runs import costs
-
     rows = [[*[j.paper] * named, j.name, str(j.runs), costs.said([j.cost]), state(j)] for j in jobs]
     print_table([*["PAPER"] * named, "JOB", "RUNS", "TIME", "STATE"], rows, ("RUNS", "TIME"))
 
@@ -110,8 +99,6 @@ def busy(seconds: Sequence[float]) -> str:
 
 def state(job: Known) -> str:
     """The state of the results file, in words. Without a file, what the job needs, or "ready"."""
-    from reproduce.runs import costs, plan
-
     able = plan.missing(job) or costs.expensive(job) or "ready"
     return job.words if job.usable else "; ".join(filter(None, [job.words, able]))
 
@@ -119,8 +106,6 @@ def state(job: Known) -> str:
 def describe(job: Known) -> dict[str, object]:
     """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates for all its seeds (bounds of which
     are `most`, and the FLOPs, if `at_most`), `missing` is "" if it can run."""
-    from reproduce.runs import plan
-
     what = ("paper", "scale", "panel", "artifacts", "experiments", "seeds", "runs", "at_most", "output", "state")
     told = {"missing": plan.missing(job), "done": job.holds, "result": job.words}
     return {"job": job.name, **{name: getattr(job, name) for name in what}, **asdict(job.cost), **told}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import cli, files
 from reproduce.errors import UserError
+from reproduce.runs import plan
 from reproduce.settings import configure
 from reproduce.text import duration, fill, print_json, print_table
 
@@ -88,7 +89,6 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.play.benchmarks import ALIASES
     from reproduce.play.owndata import benchmarks as chosen
     from reproduce.play.specs import ALL, parse
-    from reproduce.runs import plan
 
     scale = plan.check_scale(args.scale)
     specs = [parse(text) for text in args.algorithms]

@@ -7,8 +7,10 @@ import json
 import sys
 from pathlib import Path
 
-from reproduce import cli
+from reproduce import cli, files, store
 from reproduce.errors import UserError
+from reproduce.runs import plan, results
+from reproduce.settings import check_place
 
 NAME = "render"
 WIDTHS = (2.5, 10.0)
@@ -26,9 +28,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.runs import plan
-    from reproduce.settings import check_place
-
     scale = plan.check_scale(args.scale)
     names = list(dict.fromkeys(a.id for target in args.target for a in plan.select(target)))
     if args.width and not WIDTHS[0] <= args.width <= WIDTHS[1]:
@@ -48,9 +47,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _render(scale: str, name: str, width: float) -> None:
-    from reproduce import files, store
     from reproduce.report import render
-    from reproduce.runs import plan, results
 
     outputs = [Path(file) for file in plan.outputs(scale, name)]
     for file in outputs:

@@ -16,14 +16,20 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reproduce import cli
+from tqdm import tqdm
+
+from reproduce import cli, files
+from reproduce.declare.experiment import code
+from reproduce.engine.host import machine
+from reproduce.errors import UserError
+from reproduce.runs import plan, results
+from reproduce.runs.plan import Job
+from reproduce.runs.provenance import now
+from reproduce.settings import check_place
+from reproduce.store import Stored
 from reproduce.text import counted, duration
-
-if TYPE_CHECKING:
-    from reproduce.runs.plan import Job
-    from reproduce.store import Stored
 
 NAME = "replay"
 ROUNDS = 2
@@ -40,13 +46,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Replays the jobs. Raises UserError at the end, for jobs that cannot be replayed and for results that differ."""
-    from tqdm import tqdm
-
-    from reproduce import files
-    from reproduce.errors import UserError
-    from reproduce.runs import plan, results
-    from reproduce.settings import check_place
-
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
     files.check_writable(results.replay_file(args.scale))
@@ -76,8 +75,6 @@ def run(args: argparse.Namespace) -> None:
 
 def costs(jobs: Sequence[Job], scale: str) -> str:
     """The number of jobs of each paper, and how long their last replays took, in words."""
-    from reproduce.runs import results
-
     took, papers = results.replay_lines(scale), Counter(job.paper for job in jobs)
     seconds = dict.fromkeys(papers, 0.0)
     for job in jobs:
@@ -88,8 +85,6 @@ def costs(jobs: Sequence[Job], scale: str) -> str:
 def pending(job: Job, again: bool = False) -> bool:
     """Tells whether to replay the job: it has usable results and data, and stale runs without a replay by
     today's code, or is asked for `again`."""
-    from reproduce.runs import plan, results
-
     if not results.standing(job).usable or (not again and states(job) <= {"current", "re-checked", "not reproduced"}):
         return False
     if missing := plan.missing(job):
@@ -99,8 +94,6 @@ def pending(job: Job, again: bool = False) -> bool:
 
 def states(job: Job) -> set[str]:
     """The states of the job's runs that are there."""
-    from reproduce.runs import results
-
     return {run.state for run in results.standing(job).runs if run.stored}
 
 
@@ -120,12 +113,8 @@ def replay(job: Job) -> Mapping[str, str]:
     training. Where these differ, all are: narrow layers round otherwise in a stack with fewer models, and a few rounds
     of a small network can make points of such a difference.
     """
-    from reproduce.declare.experiment import code
-    from reproduce.engine.host import machine
-    from reproduce.errors import UserError
     from reproduce.report.histories import Source, load
-    from reproduce.runs import replay, results
-    from reproduce.runs.provenance import now
+    from reproduce.runs import replay
 
     there = results.standing(job).there
     problems: list[Any] = [e.problem for e in job.experiments]
@@ -137,8 +126,7 @@ def replay(job: Job) -> Mapping[str, str]:
     networks = any(problem.model for problem in problems)
     seeds, length = (_first_seeds(there, trained), rounds) if networks else (trained, max(rounds, EXACT))
     source, start, precision = code(job.experiments), time.monotonic(), there[0].precision
-    files = [Source(job.panel.name, Path(job.output))]
-    stored = load(files, job.scale, experiments=job.experiments).frame
+    stored = load([Source(job.panel.name, Path(job.output))], job.scale, experiments=job.experiments).frame
     outcome = replay.replay(job.experiments, seeds, length, stored, precision)
     if not outcome.agrees and seeds != trained:
         seeds = trained

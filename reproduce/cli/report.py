@@ -12,8 +12,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reproduce import cli
+from reproduce import cli, files
+from reproduce.declare.experiment import SCALES
+from reproduce.declare.paper import papers
 from reproduce.errors import UserError
+from reproduce.runs import plan
+from reproduce.settings import check_place
 
 NAME = "report"
 
@@ -24,9 +28,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.runs import plan
-    from reproduce.settings import check_place
-
     scale = plan.check_scale(args.scale)
     check_place()
     if args.docs:
@@ -36,7 +37,6 @@ def run(args: argparse.Namespace) -> None:
 
 
 def write_documents() -> None:
-    from reproduce.files import write, write_text
     from reproduce.pages import agreement, documents, overview
     from reproduce.report.figures import style
     from reproduce.verdicts.scoreboard import scoreboard
@@ -44,24 +44,20 @@ def write_documents() -> None:
     found, failed = documents.documents()
     stale = [file for file, text in found.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
     for file in stale:
-        write_text(file, found[file])
+        files.write_text(file, found[file])
         print(f"Written: {file}")
     if failed:
         raise UserError("; ".join(failed))
     with style():
         figure = agreement.figure()
-        write(agreement.PICTURE, lambda file: figure.savefig(file, format="png"))
+        files.write(agreement.PICTURE, lambda file: figure.savefig(file, format="png"))
     overview.save(overview.tiles(scoreboard("paper")))
     if not stale:
         print("up to date")
 
 
 def write_page(scale: str) -> None:
-    from reproduce import files
-    from reproduce.declare.experiment import SCALES
-    from reproduce.declare.paper import papers
-    from reproduce.pages import sheet
-    from reproduce.pages.page import page
+    from reproduce.pages.page import page, sheet
     from reproduce.verdicts.scoreboard import scoreboard
 
     path = Path("report", scale, "index.html")
@@ -75,7 +71,7 @@ def write_page(scale: str) -> None:
     failed = []
     for paper in papers() if scale != "smoke" else ():
         try:
-            files.write_text(path.with_name(f"{paper}.html"), sheet.sheet(paper, scale, board))
+            files.write_text(path.with_name(f"{paper}.html"), sheet(paper, scale, board))
         except UserError as error:  # of a paper without an answer
             failed.append(str(error))
     if failed:

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reproduce import cli
+from reproduce.engine.host import SIGNALS
+from reproduce.errors import Stopped, UserError
+from reproduce.runs import costs, plan, training
+from reproduce.runs.plan import Job
 from reproduce.settings import configure
 from reproduce.text import duration
-
-if TYPE_CHECKING:
-    from reproduce.runs.plan import Job
 
 NAME = "train"
 
@@ -35,8 +35,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     configure({"REPRODUCE_REUSE": "1"} if args.reuse else {})
-    from reproduce.errors import UserError
-    from reproduce.runs import plan, training
 
     jobs, output = [plan.job(args.scale, args.paper, name) for name in dict.fromkeys(args.job)], args.output
     if len(jobs) > 1:
@@ -61,10 +59,6 @@ def in_turn(jobs: Sequence[Job], train: Callable[[Job], None]) -> None:
 
     Raises Stopped if a job was asked to stop, and UserError when all have ended, if some have failed.
     """
-    from reproduce.engine.host import SIGNALS
-    from reproduce.errors import Stopped, UserError
-    from reproduce.runs import costs
-
     ahead = [costs.due(job).seconds for job in jobs]
     gc.freeze()
     failed = []

@@ -18,6 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reproduce import cli
+from reproduce.errors import UserError
+from reproduce.runs import outdated, plan, results
+from reproduce.runs.catalogue import catalogue, seen
+from reproduce.settings import check_place
 from reproduce.text import fill, paint, print_table
 
 if TYPE_CHECKING:
@@ -44,10 +48,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.runs import outdated, plan, results
-    from reproduce.runs.catalogue import catalogue, seen
-    from reproduce.settings import check_place
-
     scale = plan.check_scale(args.scale)
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
@@ -83,7 +83,6 @@ def run(args: argparse.Namespace) -> None:
 def compare(scale: str, update: bool) -> None:
     """Compares the results of a scale with the committed numbers in results/<scale>.csv. update: writes that file
     instead. Raises UserError if numbers deviate, or if results or the committed file are missing."""
-    from reproduce.errors import UserError
     from reproduce.runs import expected
 
     there = expected.found(scale)

@@ -1,11 +1,13 @@
-"""The page of a scale: papers, their tables and figures, and the claims about each.
+"""The page of a scale, with papers, their tables and figures, and the claims about each; and a review sheet of each
+paper, on one printed page: question, verdict, three numbers, a figure, what was not run.
 
-One HTML file, with the figures, the style and a script inside it, that asks no other host.
+Each is one HTML file, with the figures, the style and a script inside it, that asks no other host.
 """
 
 from __future__ import annotations
 
 import base64
+import html
 import io
 import re
 from collections import Counter
@@ -14,30 +16,34 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
+from markdown_it import MarkdownIt
 from PIL import Image
 from tqdm import tqdm
 
+from reproduce import __version__
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
 from reproduce.declare.paper import has_numbers, papers
 from reproduce.errors import UserError
 from reproduce.files import read_text
 from reproduce.pages.agreement import PICTURE
-from reproduce.pages.html import to_html
 from reproduce.pages.overview import SVG, alt, tiles
-from reproduce.pages.summary import Summary, summary
+from reproduce.pages.summary import Summary, register, summary
 from reproduce.report.histories import one_split
 from reproduce.report.names import pretty
 from reproduce.runs import outdated, plan, results
 from reproduce.runs.catalogue import catalogue, seen
+from reproduce.runs.provenance import commit
 from reproduce.text import counted, duration, short
 from reproduce.verdicts import wording
 from reproduce.verdicts.scope import CHECK, GROUNDS, ground
-from reproduce.verdicts.scoreboard import Verdict, by_ground, counts, headline
-from reproduce.verdicts.verdict import ON_SUBSTITUTE, SIGNS, VERDICTS
+from reproduce.verdicts.scoreboard import Verdict, by_ground, claims, counts, headline
+from reproduce.verdicts.verdict import NOT_RUN, ON_SUBSTITUTE, SIGNS, VERDICTS
 
 KINDS = {".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption and notes", ".tex": "LaTeX", ".csv": "CSV"}
 CODE = {"runs": "configuration", "artifacts": "declaration", "measures": "measures", "pictures": "picture"}
+SHOWN = 3
+"""Numbers on a sheet."""
 SHRUNK = 0.7
 """Of a figure's width on the page, which with all its figures is to stay under three megabytes."""
 
@@ -220,3 +226,62 @@ def _links(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     for text, path in [*named, ("claims", f"{folder}/claims.yaml")]:
         if Path(path).is_file() or (PACKAGE.parent / path).is_file():
             yield text, path
+
+
+# --- Markdown ---------------------------------------------------------------------------------------------------------
+
+PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
+TAG = r'</?(?:thead|tbody|tr|th|td|b)(?: colspan="\d+"| align="right")?>'
+TABLE = re.compile(rf"(?m)^(<table>\n(?:{TAG}|[^<])*</table>\n)")
+RIGHT = ' style="text-align:right"'
+NAMES = re.compile(rf"<tr>\n((?:<td>.*</td>\n)+)(?=<td{RIGHT})|<tr>\n<td>.*</td>\n")
+"""Cells that name a line: those to the left before numbers to the right; the first where all are to the left."""
+
+
+def to_html(text: str, name: str = "Table") -> str:
+    """Returns `text`, which is Markdown, as HTML with its headings a level lower. A table scrolls in a frame of this
+    name that the keyboard reaches. HTML in the text is escaped, but for <br> and the tables of `report.formats`."""
+    parts = TABLE.split(text)
+    parts[::2] = map(PARSER.render, parts[::2])
+    parts[1::2] = (re.sub(r"(?<=>)(?=<t[dh]|</tr>)", "\n", table) for table in parts[1::2])  # as the parser writes them
+    made = re.sub(r"(</?h)(\d)", lambda h: f"{h[1]}{int(h[2]) + 1}", "".join(parts)).replace(' align="right"', RIGHT)
+    made = made.replace("&lt;br&gt;", "<br>").replace(' style="text-align:left"', "")
+    made = made.replace("<th colspan", '<th scope="colgroup" colspan')
+    made = re.sub(r"<th(?=>| style)", '<th scope="col"', re.sub(r"<th[^>]*></th>", "<td></td>", made))
+    made = NAMES.sub(lambda cells: re.sub(r"<td>(.+)</td>", r'<th scope="row">\1</th>', cells[0]), made)
+    frame = f'<div class="wide" role="group" aria-label="{html.escape(name)}" tabindex="0"><table>'
+    return made.replace(RIGHT, ' class="n"').replace("<table>", frame).replace("</table>", "</table></div>")
+
+
+# --- the review sheet -------------------------------------------------------------------------------------------------
+
+
+def sheet(paper: str, scale: str, verdicts: Sequence[Verdict]) -> str:
+    """The sheet of a paper at a scale as HTML, in one file; its address is report/SCALE/PAPER.html."""
+    entry, mine = register(paper), [v for v in claims(verdicts) if v.paper == paper]
+    every = sorted(mine, key=lambda v: v.id.removeprefix(f"{paper}/") not in entry["answered_by"])
+    measured = [v for v in every if v.measured and v.measured.low is not None]
+    firsts = [*{v.verdict: v for v in reversed(measured)}.values()][::-1]  # one of each verdict before a second
+    trained = [a for a in papers()[paper].artifacts if plan.artifact_jobs(scale, a.id)]
+    return template("sheet.html").render(
+        paper=paper,
+        scale=scale,
+        about=papers()[paper],
+        said=summarised(paper, scale, verdicts),
+        numbers=[(v, numbers(v)) for v in [*firsts, *(v for v in measured if v not in firsts)][:SHOWN]],
+        figure=_figure(trained, scale, entry["look"]),
+        unrun=[label(a) for a in trained if not has_numbers(scale, a.id)],
+        claims=len(mine),
+        left=sum(v.verdict == NOT_RUN for v in mine),
+        commit=commit(),
+        version=__version__,
+    )
+
+
+def _figure(found: Sequence[Artifact], scale: str, look: str) -> dict[str, Any]:
+    """The paper's main figure, or the first one with numbers; {} if no figure has any."""
+    for a in sorted(found, key=lambda a: a.name != look.partition("/")[2]):
+        png = Path(plan.outputs(scale, a.id)[0]).with_suffix(".png")
+        if png.is_file() and not unrun(a, scale):
+            return {"label": label(a), "title": a.title, "image": inlined(a, png)}
+    return {}

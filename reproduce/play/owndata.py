@@ -23,9 +23,8 @@ from reproduce.errors import UserError, unknown
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.models.model import Model
 from reproduce.models.network import Network
-from reproduce.partitions import dirichlet, groups, labels, sizes
+from reproduce.partitions import dirichlet, groups, labels, skews
 from reproduce.partitions.exported import FromFile
-from reproduce.partitions.noise import FeatureNoise
 from reproduce.play.benchmarks import Benchmark, find
 from reproduce.play.specs import called, checked, fields, network, owned
 from reproduce.problem import Classification
@@ -37,10 +36,10 @@ ROUNDS = {"smoke": 10, "reduced": 50, "paper": 200}
 """The plain benchmark: so many rounds by scale, in which all clients train so many epochs; samples are IID."""
 PARTITIONS: dict[str, Any] = {
     name: kind
-    for module in (labels, dirichlet, groups, sizes)
+    for module in (labels, dirichlet, groups, skews)
     for name, kind in vars(module).items()
     if hasattr(kind, "split") and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
-} | {"Dirichlet": dirichlet.DirichletClass, "FeatureNoise": FeatureNoise}
+} | {"Dirichlet": dirichlet.DirichletClass, "FeatureNoise": skews.FeatureNoise}
 COLUMN = "column:"
 
 
@@ -89,7 +88,7 @@ class Own:
     @property
     def fields(self) -> dict[str, Any]:
         """The fields for a problem. What was said of the samples of other data does not hold of these."""
-        partition = labels.IID() if isinstance(self.partition, FeatureNoise) else self.partition
+        partition = labels.IID() if isinstance(self.partition, skews.FeatureNoise) else self.partition
         given = {"model": self.model, "partition": partition, "clients": self.clients, "data": self.data}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         changes |= {"scores": (self.metric,)} if self.metric else {}

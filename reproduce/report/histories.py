@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from reproduce import store
 from reproduce.declare.experiment import COLUMNS, Experiment, declares
 from reproduce.errors import UserError
@@ -184,8 +186,6 @@ def _read(source: Source, seeds: Mapping[str, Iterable[int]]) -> tuple[pd.DataFr
 
 def _rows(frame: pd.DataFrame, runs: Sequence[Stored]) -> pd.DataFrame:
     """The rows of some runs of a results file."""
-    import numpy as np
-
     places = [np.arange(run.start, run.start + run.rows) for run in runs]
     return frame.take(np.concatenate(places) if places else np.arange(0))
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from reproduce import algorithms
 from reproduce.algorithms.base import FedAvg
+from reproduce.declare.experiment import PACKAGE
 from reproduce.declare.paper import papers
-from reproduce.report.spellings import NAMES
+from reproduce.files import read_yaml
 
 UNITS = (("_pct", " (%)"), ("_percent", " (%)"), ("_seconds", " (s)"), ("_s", " (s)"), ("_gb", " (GB)"))
 
@@ -53,7 +54,8 @@ def found() -> Iterator[tuple[str, type[FedAvg], Mapping[str, Any]]]:
 @cache
 def words() -> Mapping[str, str]:
     """Words of settings -> in print: names of classes (fedprox is FedProx), common spellings, those of the papers."""
-    spelled = {name: cls.__name__ for name, cls, _ in found() if name == cls.__name__.lower()} | NAMES
+    spelled = {name: cls.__name__ for name, cls, _ in found() if name == cls.__name__.lower()}
+    spelled |= read_yaml(PACKAGE / "papers/names.yaml")
     for paper in papers().values():
         spelled |= {**paper.names, **{name: s.name for name, s in paper.series.items() if s.name}}
     return spelled

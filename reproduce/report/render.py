@@ -9,11 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 from reproduce import files
-from reproduce.declare.artifact import Artifact
+from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.errors import UserError
 from reproduce.report import captions, drawing, entries, figures, formats, metrics, tables
 from reproduce.report.histories import NOTHING, Histories, Source, load
-from reproduce.report.latex import latex, tex
 
 REQUIRED = ("algorithm", "seed", "metric", "value")
 LAST = ("algorithm", "metric", "seed", "value", "censored", "text")
@@ -77,13 +76,13 @@ def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: 
     texts: dict[str, str] = {}
     if not width:
         texts = {".md": formats.markdown(table) + f"\n{said}\n" * bool(said), ".csv": formats.csv(table)}
-    texts[".tex"] = f"% {said}\n" * bool(said) + latex(table, width)
+    texts[".tex"] = f"% {said}\n" * bool(said) + formats.latex(table, width)
     return [files.write_text(stem.with_name(stem.name + ending), text) for ending, text in texts.items()]
 
 
 def made(artifact: Artifact, histories: Histories) -> pd.DataFrame:
     """The cells of an artifact, none where nothing was trained; raises what `check` raises."""
-    nothing = bool(artifact.panels(histories.scale)) and histories.frame.empty
+    nothing = artifact.panels is not no_panels and histories.frame.empty
     return check(artifact, _no_cells() if nothing else metrics.cells(artifact, histories))
 
 
@@ -127,7 +126,7 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
         written = figures.save(fig, stem)
     text = " ".join([title, *sentences])
     notes = "".join(f"{line}\n" for line in captions.note(artifact, histories, fig))
-    texts = {".txt": f"{text}\n{notes}", ".tex": f"{tex(text)}\n"}
+    texts = {".txt": f"{text}\n{notes}", ".tex": f"{formats.tex(text)}\n"}
     return written + [files.write_text(stem.with_name(stem.name + k), v) for k, v in texts.items()]
 
 

@@ -1,6 +1,6 @@
 """A paper's table from per-seed cells: mean and spread over seeds, the paper's number beside it, the paper's layout.
 
-`build` gives a `Table` that knows nothing about Markdown or LaTeX; `reproduce.report.formats` and `.latex` print it.
+`build` gives a `Table` that knows nothing about Markdown or LaTeX; `reproduce.report.formats` prints it.
 """
 
 from __future__ import annotations

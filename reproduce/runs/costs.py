@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from reproduce.declare.experiment import Experiment
 from reproduce.declare.paper import papers
-from reproduce.runs import ends, results
+from reproduce.runs import ends, rates, results
 from reproduce.runs.ends import NOTHING, Ends
 from reproduce.runs.plan import Job
 from reproduce.settings import budget, limits, settings
@@ -42,8 +42,6 @@ class Cost:
 
 def together(experiments: Sequence[Experiment], seeds: Sequence[int], there: Ends = NOTHING) -> Cost:
     """Estimated cost of experiments in one process; there: runs that say where such end."""
-    from reproduce.runs import rates
-
     gpu = settings().device == "cuda"
     each = [rates.estimate(e, seeds) for e in experiments]
     took = [len(seeds) * (rates.cuda(e) if gpu else rates.machine() * rates.seconds(e)) for e in experiments]
@@ -128,15 +126,11 @@ def memory(job: Job) -> int:
 
 def kept(job: Job) -> float:
     """Bytes of the states of all runs of a job."""
-    from reproduce.runs import rates
-
     return len(job.panel.seeds) * sum(map(rates.kept, job.experiments))
 
 
 def held(job: Job) -> float:
     """Bytes that a cohort needs at most for the runs of a job."""
-    from reproduce.runs import rates
-
     return len(job.panel.seeds) * sum(map(rates.held, job.experiments))
 
 

@@ -16,6 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce.data.load import available
 from reproduce.declare import closure
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical, own_code
@@ -228,7 +229,7 @@ def drawn(paper: str) -> str:
     code = frozenset([*PACKAGE.glob("report/*.py"), *of_paper])
     used = {word for f in code if f.parent != PACKAGE / "report" for word in re.findall(r"\w+", read_text(f))}
     names = {word: text for word, text in sorted(words().items()) if word in used}
-    return _sha(closure.digest(code - {PACKAGE / "report" / "spellings.py"}), json.dumps(names))
+    return _sha(closure.digest(code), json.dumps(names))
 
 
 def made_from(scale: str, name: str, read: Iterable[Job | Known] | None = None) -> dict[str, Any]:
@@ -255,8 +256,6 @@ def lacking(job: Job | Known) -> list[str]:
 
 @cache
 def _available(name: str, settings: Settings) -> bool:
-    from reproduce.data.load import available
-
     return available(name, settings).state != "missing"
 
 

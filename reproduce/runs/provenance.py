@@ -11,13 +11,13 @@ from importlib import metadata
 from typing import Any
 
 from reproduce.declare.closure import PACKAGE
+from reproduce.engine.host import machine
 from reproduce.errors import UserError, say_once
 from reproduce.settings import variable
 
 
 def environment() -> dict[str, Any]:
     """Versions, commit, machine and time, for the provenance of a result."""
-    from reproduce.engine.host import machine
     from reproduce.engine.kernels import library
 
     versions = {package: metadata.version(package) for package in ("torch", "numpy", "pandas", "pyarrow")}

@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import LARGE, macs
@@ -143,8 +145,6 @@ def machine() -> float:
 def timing() -> float:
     """Seconds of a small computation, of matrix products and elementwise functions: of many the shortest, which other
     programs on the machine hardly change."""
-    import numpy as np
-
     took = []
     for _ in range(30):
         x = w = np.ones((16, 32, 32), np.float32)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import store
+from reproduce.data.load import available
 from reproduce.errors import MissingData, UserError, say_once
 from reproduce.files import check_writable, sole, sweep
 from reproduce.runs import plan, results
@@ -23,8 +24,6 @@ from reproduce.text import counted, named_seeds
 
 def check(job: plan.Job, output: Path) -> None:
     """Raises MissingData or UserError if the job cannot be trained here, or its files not be written."""
-    from reproduce.data.load import available
-
     for name in plan.lacking(job):
         raise MissingData(name, available(name, settings()).detail)
     for problem in dict.fromkeys(e.problem for e in job.experiments):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.graphs import SOURCES
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
 from reproduce.algorithms.fedprox import FedProx
@@ -31,7 +32,6 @@ from reproduce.partitions.groups import PartialOverlap
 from reproduce.partitions.labels import IID, Shards
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs import plan
-from reproduce.runs.graphs import SOURCES
 from reproduce.settings import Settings
 from reproduce.systems import System
 from reproduce.systems.clients import Alternating, SplitCapacity

@@ -11,6 +11,7 @@ from own_modules import ALONE, DROPPED, REFUSED, TRACED
 from plain_loops import LOOPS, RATE, ROUNDS, SEED, STEPS, plainly
 from runs import run
 
+from benchmarks.graphs import SOURCES, networks
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
@@ -23,7 +24,6 @@ from reproduce.models.model import Model, graph_of, kept, translated
 from reproduce.models.network import Network
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
-from reproduce.runs.graphs import SOURCES, networks
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps
@@ -109,7 +109,7 @@ DECLARED: dict[str, Model] = networks()
 
 
 def test_planning_knows_every_declared_network() -> None:
-    """Else run `python -m reproduce.runs.graphs`, which writes networks.json."""
+    """Else run `python -m benchmarks.graphs`, which writes networks.json."""
     assert set(kept()) == {said for said, model in DECLARED.items() if model.make.partition(":")[0] in SOURCES}
 
 

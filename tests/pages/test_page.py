@@ -14,8 +14,7 @@ from PIL import Image
 from reproduce import store
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.paper import papers
-from reproduce.pages.html import to_html
-from reproduce.pages.page import page, small
+from reproduce.pages.page import page, small, to_html
 from reproduce.runs import plan
 from reproduce.verdicts import scoreboard
 from reproduce.verdicts.scoreboard import Verdict

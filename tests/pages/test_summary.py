@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from reproduce.declare.paper import papers
 from reproduce.errors import UserError
 from reproduce.pages import overview, summary
-from reproduce.pages.sheet import sheet
+from reproduce.pages.page import sheet
 from reproduce.verdicts.scope import CHECK
 from reproduce.verdicts.scoreboard import Verdict
 

@@ -332,4 +332,3 @@ def test_a_reading_differs_from_table_1_in_its_rate_alone() -> None:
         assert whole.algorithm.lr == 0.05
         assert (e.parts, e.labels["table"], panel.seeds) == (lower.parts, "table1", (0, 1, 2))
     assert runs.readings_panels("reduced") == ()
-    assert measures.of_readings(Histories(pd.DataFrame(), "reduced")).empty

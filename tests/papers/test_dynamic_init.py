@@ -10,7 +10,7 @@ import pytest
 
 from reproduce.declare.experiment import COLUMNS, Experiment, changed
 from reproduce.declare.paper import artifacts, printed_settings
-from reproduce.papers.dynamic_init import findings, measures, pictures, readings, runs, transitions
+from reproduce.papers.dynamic_init import findings, measures, pictures, readings, runs
 from reproduce.papers.dynamic_init.settings import FASHION, MNIST, NEWS, SCALES, SVHN, SessionData
 from reproduce.papers.dynamic_init.suggested import CarriedPrevious, SharedWhole
 from reproduce.partitions.groups import PartialOverlap
@@ -231,14 +231,14 @@ def test_readings_are_crossed_and_none_is_asked_twice() -> None:
 def curves(at: tuple[int, ...], **where: str) -> tuple[Histories, pd.DataFrame]:
     """A run each scheme whose first ten rounds of the sessions `at` are what is printed, and nothing like it else."""
     (panel,) = readings.readings("smoke")
-    told = transitions.printed("table9").query(" and ".join(f"{k} == '{v}'" for k, v in where.items()))
+    told = findings.printed("table9").query(" and ".join(f"{k} == '{v}'" for k, v in where.items()))
     experiments = [e for e in panel.experiments if all(e.labels[k] == v for k, v in where.items() if k != "dataset")][
         :3
     ]
     rows: list[dict[str, Any]] = []
     for e in experiments:
         mine = told[told["init_scheme"] == e.labels["init_scheme"]].set_index("transition")["paper"]
-        values = {s: mine[t] for s, t in zip(at, transitions.THREE, strict=True)}
+        values = {s: mine[t] for s, t in zip(at, findings.THREE, strict=True)}
         for r in range(10, 81):
             session, t = divmod(r - 1, 10)
             noise = t - 4.5 if session in values else 3.0 * session
@@ -254,9 +254,9 @@ HALF = {"label_distribution": "half", "dataset": "mnist", "algorithm": "fedavg"}
 @pytest.mark.parametrize("at", [(3, 4, 5), (4, 6, 7)])
 def test_a_printed_number_is_compared_at_the_sessions_that_the_other_schemes_choose(at: tuple[int, ...]) -> None:
     found, told = curves(at, **HALF)
-    cells = transitions.readings(found)
+    cells = findings.readings(found)
     where = cells[cells["metric"] == "session"].pivot(index="init_scheme", columns="transition", values="value")
-    assert {tuple(row) for row in where[list(transitions.THREE)].to_numpy()} == {at}
+    assert {tuple(row) for row in where[list(findings.THREE)].to_numpy()} == {at}
     ours = cells[cells["metric"] != "session"].merge(told, on=[c for c in told if c != "paper"])
     assert len(ours) == 9
     np.testing.assert_allclose(ours["value"], ours["paper"])
@@ -264,7 +264,7 @@ def test_a_printed_number_is_compared_at_the_sessions_that_the_other_schemes_cho
     frame = found.frame.copy()
     off = (frame["init_scheme"] == "average") & frame["round"].between(10 * at[0] + 1, 10 * at[0] + 10)
     frame.loc[off, "value"] -= 200
-    again = transitions.readings(replace(found, frame=frame))
+    again = findings.readings(replace(found, frame=frame))
     mine = again[(again["metric"] == "session") & (again["init_scheme"] == "average")].sort_values("transition")
     assert tuple(mine["value"]) == at
 
@@ -276,7 +276,7 @@ def test_what_print_alone_says() -> None:
         "FedProx's begins one session after FedAvg's, MOON's begins one session after FedProx's (24 of 24 numbers are "
         "equal)."
     )
-    rows = {key: transitions.possible("table11", key) for key in transitions.groups("table11")}
+    rows = {key: findings.possible("table11", key) for key in findings.groups("table11")}
     alone = {a: {(n, n + 1, n + 2)} for n, a in enumerate(("fedavg", "fedprox", "moon"), 3)}
     assert {key: rows[key] for key in rows if key[3] != "scaffold"} == {
         ("partial_overlap", data, "100", a): triple for data in findings.DATA for a, triple in alone.items()

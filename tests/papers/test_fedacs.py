@@ -15,7 +15,7 @@ from reproduce.algorithms.base import FedAvg, Full, WeightedDraws
 from reproduce.algorithms.fedacs import Calibration, FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import SCALES, Experiment, changed
-from reproduce.papers.fedacs import choices, findings, measures, readings, runs, settings, theory
+from reproduce.papers.fedacs import choices, findings, measures, runs, settings, theory
 from reproduce.papers.fedacs.artifacts import FINAL
 from reproduce.papers.fedacs.variants import DistinctDraws, DrawnTwice
 from reproduce.partitions.labels import IID
@@ -98,9 +98,9 @@ def test_each_reading_has_the_rounds_of_its_own_runs() -> None:
 
 def test_readings_change_what_their_names_say() -> None:
     """Beside mini-batches: the algorithm alone, and of it how clients are drawn, weighed or calibrated."""
-    panels = {p.name: p.experiments for p in readings.readings("paper")}
+    panels = {p.name: p.experiments for p in choices.readings("paper")}
     declared = {e.labels["algorithm"]: e for e in runs.panel(settings.MNIST, "static", settings.ONE_CLASS).experiments}
-    for name in readings.READINGS:
+    for name in choices.READINGS:
         for e in panels[f"{name}-mnist-static"]:
             same = declared[e.labels["algorithm"]]
             assert (e.system.work.unit, same.system.work.unit) == ("steps", "epochs")

@@ -69,7 +69,7 @@ def test_the_page_ends_with_commands_that_make_what_it_adds(project: Path) -> No
     assert sorted(set(cells["algorithm"])) == ["fedavg", "fedhalf"]
     assert (cells["value"] > 50).all(), "a third would be chance"
     assert "FedHalf beside FedAvg" in _run(project, "reproduce list")
-    _run(project, "python -m reproduce.runs.graphs")
+    _run(project, "python -m benchmarks.graphs")
     kept = (project / "reproduce/models/networks.json").read_text(encoding="utf-8")
     assert "Deep" not in kept, "a change of deep.py would go unseen"
     played = _run(project, "reproduce play fedhalf --cost --on fedagrac-steps --scale smoke")

@@ -193,8 +193,8 @@ def test_what_draws_a_paper_is_its_modules_and_the_report(tmp_path: Path, monkey
         return {paper for paper, digest in latest.items() if digest != before[paper]}
 
     latest = digests()
-    assert changed("report/spellings.py", "NAMES = {", 'NAMES = {"brand_new": "Brand-new", ') == set()
-    assert changed("report/spellings.py", '"AlexNet"', '"Alex-Net"') == {"fedagrac"}
+    assert changed("papers/names.yaml", "moon:", "brand_new: Brand-new\nmoon:") == set()
+    assert changed("papers/names.yaml", "AlexNet", "Alex-Net") == {"fedagrac"}
     assert changed("papers/fedacs/pictures.py", "def ", "# a comment\ndef ") == set()
     assert changed("papers/fedacs/pictures.py", "\n\n\ndef ", "\n\n\nMORE = 1\n\n\ndef ") == {"fedacs"}
     assert changed("papers/fiarse/reported/table1.csv", "\n", "\n\n") == {"fiarse"}

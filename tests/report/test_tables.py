@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from table_cells import TABLE3, artifact, panel, printed, said, table
 
-from reproduce.pages.html import to_html
+from reproduce.pages.page import to_html
 from reproduce.report import formats, names, tables
 
 

@@ -61,6 +61,6 @@ ARTIFACTS = (
         ),
     ),
     artifact("table1", panels=runs.times_panels, cells=measures.to_target),
-    artifact("readings", panels=runs.readings_panels, cells=measures.of_readings),
+    artifact("readings", panels=runs.readings_panels, cells=measures.to_target),
     artifact("table2", cells=measures.declared_rates),
 )  # fmt: skip

@@ -35,11 +35,6 @@ def to_target(histories: Histories) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def of_readings(histories: Histories) -> pd.DataFrame:
-    """`to_target` of the readings; no rows where nothing was trained, as at the scales that have no readings."""
-    return histories.frame if histories.frame.empty else to_target(histories)
-
-
 def _whole_run(histories: Histories, run: Mapping[Any, Any]) -> float:
     """The aggregations of a run that goes on to the horizon; rates, of a grid's points, do not change them."""
     e = histories.declared(**{c: run[c] for c in [*COLUMNS, "algorithm"]})

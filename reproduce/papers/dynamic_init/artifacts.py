@@ -14,10 +14,10 @@ from reproduce.papers.dynamic_init.readings import readings
 from reproduce.papers.dynamic_init.runs import panels
 
 if TYPE_CHECKING:
-    from reproduce.papers.dynamic_init import measures, pictures, transitions
+    from reproduce.papers.dynamic_init import findings, measures, pictures
 else:
     measures, pictures = Later(f"{__package__}.measures"), Later(f"{__package__}.pictures")
-    transitions = Later(f"{__package__}.transitions")
+    findings = Later(f"{__package__}.findings")
 
 SPANS = {"after_transition": (0, 4), "first5_rounds": (1, 5), "first10_rounds": (1, 10)}
 TWO, THREE = {"first": 0, "second": 1}, {"first": 0, "second": 1, "third": 2}
@@ -88,5 +88,5 @@ ARTIFACTS = (
         for number, (clients, tables) in COSTS.items()
     ),
     Artifact("dynamic_init", "sensitivity", panels=sensitivity, cells=main(TWO)),
-    Artifact("dynamic_init", "readings", panels=readings, cells=(transitions.readings,)),
+    Artifact("dynamic_init", "readings", panels=readings, cells=(findings.readings,)),
 )  # fmt: skip

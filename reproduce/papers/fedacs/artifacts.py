@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact, Curves, Filled, Last, Later, Printed
-from reproduce.papers.fedacs import choices, readings, runs, settings
+from reproduce.papers.fedacs import choices, runs, settings
 
 if TYPE_CHECKING:
     from reproduce.papers.fedacs import measures, pictures, theory
@@ -80,7 +80,7 @@ ARTIFACTS = (
     artifact("table4", panels=STATIC, cells=(measures.to_target,)),
     artifact("table5", panels=runs.imbalance, cells=(measures.to_target,)),
     artifact("sensitivity", panels=choices.panels, cells=(measures.choices,), draw=pictures.choices),
-    artifact("readings", panels=readings.readings, cells=(measures.readings,)),
+    artifact("readings", panels=choices.readings, cells=(measures.readings,)),
     artifact("classes", panels=choices.traded, cells=(measures.traded,), draw=pictures.traded),
     artifact("theory", cells=partial(theory.cells, system=SYSTEM), draw=partial(pictures.surrogates, system=SYSTEM)),
 )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Choices that the paper leaves open, answered another way, one at a time: what the results of FedACS depend on."""
+"""Choices that the paper leaves open, answered another way, one at a time: what the results of FedACS depend on; and
+readings of Tables 1 and 4 on MNIST, all with T_m in mini-batches."""
 
 from __future__ import annotations
 
@@ -12,8 +13,7 @@ from typing import Any
 from reproduce.algorithms.base import WeightedDraws
 from reproduce.algorithms.fedacs import Calibration, FadingFedAvg
 from reproduce.declare.experiment import Experiment, Label, Panel, changed
-from reproduce.papers.fedacs import runs, settings
-from reproduce.papers.fedacs.variants import DrawnTwice, FedACSDrawnTwice
+from reproduce.papers.fedacs import runs, settings, variants
 from reproduce.partitions.dirichlet import DirichletClass, DirichletClient
 from reproduce.partitions.labels import ClassPerClient
 from reproduce.streams import rng
@@ -39,6 +39,11 @@ class Choice:
     system: str = "dynamic"
     only: tuple[str, ...] = ()
     brief: bool = False
+
+
+def turned(kind: type) -> Mapping[str, Any]:
+    """The algorithm turned into one of another class, with the numbers that it has."""
+    return {"algorithm": lambda given: kind(**vars(given))}
 
 
 def calibrated(answer: str, calibration: Calibration | None, brief: bool = False) -> Choice:
@@ -88,10 +93,8 @@ KERNELS = {"problem.model": lambda given: replace(given, kernel=5, padding=0)}
 NETWORK = (Choice("network", DEFAULT), Choice("network", "5x5 kernels", KERNELS))
 """As in the public code whose widths are those of Table 3; on more seeds than the other choices of the network."""
 TWICE = (
-    Choice(
-        "drawn twice", "trains twice, own links", {"algorithm": lambda a: FedACSDrawnTwice(**vars(a))}, only=("fedacs",)
-    ),
-    Choice("drawn twice", "trains twice, own links", {"algorithm": lambda a: DrawnTwice(**vars(a))}, only=("fedavg",)),
+    Choice("drawn twice", "trains twice, own links", turned(variants.FedACSDrawnTwice), only=("fedacs",)),
+    Choice("drawn twice", "trains twice, own links", turned(variants.DrawnTwice), only=("fedavg",)),
 )
 CROPS = (
     Choice("augmentation", "none"),
@@ -223,3 +226,30 @@ def quadratics(scale: str) -> Panel:
         panel = runs.toys(changed(toy, {"clock.trace": 0, "substitute": ""}), "sensitivity-quadratics", chosen)
         found += [changed(e, changes) for e in panel.experiments]
     return replace(panel, experiments=tuple(found))
+
+
+TABLES = {"dynamic": "table1", "static": "table4"}
+BATCHES, BY_LINKS = "T counts mini-batches", turned(variants.FedACSByLinks)
+APART = {
+    "algorithm.participation": lambda draws: variants.DistinctDraws(draws.k),
+    "algorithm.calibration": Calibration(target="server"),
+}
+READINGS: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
+    "batches": (BATCHES, {}, runs.ALGORITHMS),
+    "links": (f"{BATCHES}, drawn by links alone, divided by the draws received", BY_LINKS, ("fedacs",)),
+    "distinct": (f"{BATCHES}, distinct clients, calibrated at the server", APART, ("fedacs",)),
+    "summed": (f"{BATCHES}, FedAU summed as CA-FedAvg", turned(variants.FedAUByDraws), ("fedau",)),
+}
+"""Beginning of a panel's name -> the reading, its changes beside T_m in mini-batches, its algorithms."""
+
+
+def readings(scale: str) -> tuple[Panel, ...]:
+    """A panel for each reading and system. None at reduced scale, of which the paper prints no numbers."""
+    found, setting = list[Panel](), settings.SETTINGS[scale][0]
+    for system, (name, (reading, changes, algorithms)) in itertools.product(TABLES, READINGS.items()):
+        whole = runs.panel(setting, system, setting.alpha)
+        chosen = (e for e in whole.experiments if e.labels["algorithm"] in algorithms)
+        named = (replace(e, labels={**e.labels, "reading": reading}) for e in chosen)
+        made = tuple(changed(e, {**STEPS, **changes}) for e in named)
+        found.append(replace(whole, name=f"{name}-{whole.name}", experiments=made))
+    return () if scale == "reduced" else tuple(found)

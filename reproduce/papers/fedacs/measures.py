@@ -19,7 +19,7 @@ from reproduce.declare.values import Floats, Ints
 from reproduce.models.declared import ConvNet
 from reproduce.papers.fedacs import theory
 from reproduce.papers.fedacs.artifacts import FINAL, PLATEAU, ROUNDS, TIME
-from reproduce.papers.fedacs.readings import TABLES
+from reproduce.papers.fedacs.choices import TABLES
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, label_columns
 from reproduce.report.tables import reported
@@ -223,11 +223,11 @@ def rounds_to_target(histories: Histories) -> pd.DataFrame:
 
 def readings(histories: Histories) -> pd.DataFrame:
     """Rounds to the target and final accuracy under each reading; `table`: which prints the rounds."""
-    frame, parts = histories.frame, [pd.DataFrame(columns=["reading", *RUN, "metric", "value", "censored"])]
-    for _, rows in frame.groupby(["system", "reading"], sort=False) if len(frame) else ():
+    parts = []
+    for _, rows in histories.frame.groupby(["system", "reading"], sort=False):
         mine = replace(histories, frame=rows)
         parts += [rounds_to_target(mine), metrics.measured(FINAL, mine)]
-    cells = pd.concat(parts[len(parts) > 1 :], ignore_index=True)
+    cells = pd.concat(parts, ignore_index=True)
     return cells.assign(table=cells["system"].map(TABLES), censored=cells["censored"].eq(True))
 
 

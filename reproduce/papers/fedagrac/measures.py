@@ -14,7 +14,7 @@ from reproduce.declare.values import Floats
 from reproduce.models.model import Model
 from reproduce.modules.graph import Count
 from reproduce.papers.fedagrac import theory
-from reproduce.papers.fedagrac.readings import BEST, FIRST, OWN, RATES, TEN
+from reproduce.papers.fedagrac.artifacts import BEST, FIRST, OWN, RATES, TEN
 from reproduce.papers.fedagrac.runs import FIG1
 from reproduce.papers.fedagrac.theory import FAST, SLOW
 from reproduce.problem import Classification
@@ -85,9 +85,9 @@ def utilisation(histories: Histories) -> pd.DataFrame:
 def readings(histories: Histories) -> pd.DataFrame:
     """The cells of Tables 1 and 2 as declared and under each reading, with the printed model of logistic regression;
     without those that have no number because no utilisation was accepted."""
-    frame, parts = histories.frame, [pd.DataFrame(columns=["table", "reading", "seed", "metric", "value", "algorithm"])]
+    frame, parts = histories.frame, []
     split = frame["split"].fillna(OWN) if "split" in frame else frame["seed"].mask(frame["seed"] > -1, OWN)
-    for (name, search), rows in frame.groupby([split, frame["utilization"].notna()], sort=False) if len(frame) else ():
+    for (name, search), rows in frame.groupby([split, frame["utilization"].notna()], sort=False):
         others = [c for c in label_columns(rows) if c == "split" or rows[c].isna().all()]
         mine = replace(histories, frame=rows.drop(columns=others).infer_objects())
         if not search:
@@ -100,7 +100,7 @@ def readings(histories: Histories) -> pd.DataFrame:
         for how, reading in ways.items():
             with metrics.read_as(reading):
                 parts.append(utilisation(mine).assign(table="table2", reading=f"{how}, {name}"))
-    return pd.concat(parts[len(parts) > 1 :], ignore_index=True).dropna(subset="value")
+    return pd.concat(parts, ignore_index=True).dropna(subset="value")
 
 
 def _raced(histories: Histories) -> pd.DataFrame:

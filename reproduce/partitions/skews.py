@@ -1,4 +1,5 @@
-"""Skew of features: clients whose samples have noise of unequal strength."""
+"""Skew of features, where the samples of clients have noise of unequal strength; and of amounts alone, where samples
+are IID and clients have unequal numbers of them."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 
 from reproduce.data.dataset import Dataset
 from reproduce.data.userdata import ByColumn
-from reproduce.declare.values import Positive
+from reproduce.declare.values import Indices, Labels, NonNegative, Positive, Whole
 from reproduce.errors import UserError
+from reproduce.partitions.base import ATTEMPTS, TRAIN, Prior, cut, impossible, stream
 from reproduce.partitions.split import chosen, loaded
 from reproduce.settings import settings
 from reproduce.streams import rng
@@ -62,3 +64,34 @@ class Noisy:
         import torch
 
         return self.problem.normalised(torch.from_numpy(x), torch.float32).numpy()  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class DirichletSizes:
+    """A random permutation cut by shares q ~ Dir(alpha 1_M) (quantity skew of NIID-Bench, Li et al., ICDE 2022).
+
+    Redrawn until each client has at least `min_size` samples.
+    """
+
+    alpha: Prior
+    min_size: Whole = 10
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        rng = stream(seed, TRAIN)
+        order = rng.permutation(len(labels))
+        for _ in range(ATTEMPTS):
+            parts = cut(order, rng.dirichlet(np.full(clients, self.alpha)))
+            if min(map(len, parts)) >= max(1, self.min_size):
+                return parts
+        raise impossible(f"DirichletSizes {self.alpha}, at least {self.min_size} samples each", clients)
+
+
+@dataclass(frozen=True)
+class PowerLawSizes:
+    """A random permutation cut by shares q_i proportional to i^(-exponent), i = 1 .. M; 0 gives equal ones."""
+
+    exponent: NonNegative = 1.0
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        shares = np.arange(1, clients + 1) ** -float(self.exponent)
+        return cut(stream(seed, TRAIN).permutation(len(labels)), shares / shares.sum())

@@ -1,4 +1,4 @@
-"""`python -m reproduce.runs.graphs` keeps the graphs of the declared networks, after one of `SOURCES` was changed.
+"""`python -m benchmarks.graphs` keeps the graphs of the declared networks, after one of `SOURCES` was changed.
 
 Planning then needs no torch (`reproduce/models/model.py`).
 """

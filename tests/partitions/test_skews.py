@@ -1,4 +1,5 @@
-"""Skew of features: each client's noise has its variance, and all else is as without noise."""
+"""Skew of features: each client's noise has its variance, and all else is as without noise. Skew of amounts: the sizes
+are those of their law, and labels do not matter."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from reproduce.errors import UserError
 from reproduce.models.declared import ConvNet
 from reproduce.partitions.heldout import validated
 from reproduce.partitions.labels import IID
-from reproduce.partitions.noise import FeatureNoise
+from reproduce.partitions.skews import DirichletSizes, FeatureNoise, PowerLawSizes
 from reproduce.play.owndata import parse
 from reproduce.problem import Classification
 from reproduce.settings import settings
@@ -64,3 +65,40 @@ def test_it_is_drawn_once_and_goes_with_what_is_held_out() -> None:
 def test_a_text_has_no_noise() -> None:
     with pytest.raises(UserError, match="news has texts: noise is for"):
         FeatureNoise(SIGMA).put(SimpleNamespace(data="news", sample=Sample((4,), "int64", 9)))
+
+
+N, CLIENTS = 6000, 6
+LABELS = np.repeat(np.arange(10), N // 10)
+
+
+def test_shares_have_mean_and_variance_of_the_dirichlet_law() -> None:
+    """E q_m = 1 / M, Var q_m = (1/M) (1 - 1/M) / (M alpha + 1), within four standard errors of 500 splits."""
+    alpha, runs = 2.0, 500
+    split = DirichletSizes(alpha, min_size=1).split
+    sizes = np.array([[len(part) for part in split(LABELS, CLIENTS, seed)] for seed in range(runs)])
+    assert (sizes.sum(1) == N).all()
+    shares = sizes / N
+    variance = (CLIENTS - 1) / CLIENTS**2 / (CLIENTS * alpha + 1)
+    assert np.abs(shares.mean(0) - 1 / CLIENTS).max() < 4 * (variance / runs) ** 0.5
+    assert shares.var(0).mean() == pytest.approx(variance, rel=0.15)
+    assert min(map(len, DirichletSizes(0.5, min_size=200).split(LABELS, CLIENTS, 0))) >= 200
+    with pytest.raises(UserError, match="use fewer clients or a larger alpha"):
+        DirichletSizes(0.5, min_size=1001).split(LABELS, CLIENTS, 0)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.5])
+def test_sizes_fall_as_the_power_of_the_client(exponent: float) -> None:
+    sizes = [len(part) for part in PowerLawSizes(exponent).split(LABELS, CLIENTS, 3)]
+    whole = sum((i + 1) ** -exponent for i in range(CLIENTS))
+    assert sum(sizes) == N
+    assert sizes == pytest.approx([N * (i + 1) ** -exponent / whole for i in range(CLIENTS)], abs=1)
+
+
+def test_they_are_named_by_play_and_iid_in_labels() -> None:
+    assert parse("DirichletSizes(0.5)") == DirichletSizes(0.5)
+    for split in (parse("PowerLawSizes(1)").split, DirichletSizes(5.0).split):
+        first, *_ = parts = split(LABELS, CLIENTS, 0)
+        assert np.bincount(LABELS[first], minlength=10).min() / len(first) > 0.05, "a tenth, but for luck"
+        assert [p.tolist() for p in parts] == [p.tolist() for p in split(LABELS, CLIENTS, 0)]
+        assert len(np.unique(np.concatenate(parts))) == N
+        assert first.tolist() != split(LABELS, CLIENTS, 1)[0].tolist()
