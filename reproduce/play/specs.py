@@ -39,7 +39,8 @@ class Named:
 _named = {name: Named(cls, options, POLICIES.get(name)) for name, cls, options in declared()}
 NAMES: Mapping[str, Named] = {n: _named[n] for n in sorted(_named, key=lambda n: (n != "fedavg", n))}
 """All classes of `reproduce.algorithms` that are algorithms by themselves; FedAvg is the first in tables."""
-ALL = [name for name, named in NAMES.items() if named.cls.__module__ != "reproduce.algorithms.server_optimizers"]
+OTHERS = ("reproduce.algorithms.server_optimizers", "reproduce.algorithms.robust")
+ALL = [name for name, named in NAMES.items() if named.cls.__module__ not in OTHERS]
 """Those of the papers, which `--all` takes; the others are asked for by name."""
 
 LOADED: set[str] = set()

@@ -21,6 +21,7 @@ from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.fedacs import Calibrated
 from reproduce.algorithms.narrower import Narrower
+from reproduce.algorithms.robust import Robust
 from reproduce.algorithms.submodels import Submodels
 from reproduce.declare import closure
 from reproduce.declare.experiment import PARTS, code
@@ -48,7 +49,7 @@ def test_every_class_that_is_an_algorithm_by_itself_has_a_name() -> None:
     own = {c for c in found if c.__module__ in sys.modules and c.__module__.startswith("reproduce.")}
     choices = {DistilledFedProx, DistilledScaffold, DistilledFedACG, DrawnTwice, FedACSDrawnTwice}
     choices |= {SteppedHeteroFL, FirstWindow, FedACSByLinks, FedAUByDraws}
-    assert own - {Calibrated, Submodels, Narrower, *choices} == {n.cls for n in NAMES.values()}
+    assert own - {Calibrated, Submodels, Narrower, Robust, *choices} == {n.cls for n in NAMES.values()}
 
 
 @pytest.mark.parametrize("scale", ["smoke", "reduced"])
