@@ -11,10 +11,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from reproduce import cli, files
+from reproduce.clocks.step import Clock
+from reproduce.declare.values import kinds
 from reproduce.errors import UserError
+from reproduce.problem import Score
 from reproduce.runs import plan
 from reproduce.settings import configure
 from reproduce.text import duration, fill, print_json, print_table
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 NAME = "play"
 WRITTEN = ".md", ".csv", ".png", ".pdf"
 """Endings of what is written."""
-SCORES, DECAYS = ("macro_f1", "balanced_accuracy", "auc"), ("constant", "cosine", "step", "sqrt")
+SCORES, DECAYS = get_args(Score), get_args(kinds(Clock)["lr_decay"])[1:]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -99,6 +99,9 @@ def _columns(given: Any, what: str, label: str, notes: list[str]) -> Columns:
 
     if isinstance(given, Path) and (files := _leaf_files(given)):
         held = [pair for file in files for pair in json.loads(file.read_text())["user_data"].items()]
+        for user, of in held:
+            if len(of["x"]) != len(of["y"]):
+                raise UserError(f"{what}: the user {user} has {len(of['x'])} samples and {len(of['y'])} labels")
         x, y = (np.concatenate([np.asarray(of[name]) for _, of in held if len(of["y"])]) for name in "xy")
         return {"x": x, label: y, "user": np.repeat([user for user, _ in held], [len(of["y"]) for _, of in held])}
     if isinstance(given, Path) and given.is_dir():

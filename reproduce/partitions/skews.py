@@ -30,6 +30,10 @@ class FeatureNoise:
         """The problem with such clients: its data have the noise, and say whose each sample is."""
         if problem.sample.dtype != "float":
             raise UserError(f"{problem.data} has texts: noise is for numbers and pictures")
+        if problem.clients > problem.sizes[0]:
+            raise UserError(
+                f"{problem.sizes[0]} samples cannot give {problem.clients} clients 1 each; use fewer clients"
+            )
         data = Noisy(problem, self.sigma)
         plain = {"mean": (), "std": (), "pad": 0, "train_samples": 0, "test_samples": 0, "subset_balanced": False}
         return replace(problem, data=data, partition=ByColumn(data, "noise"), **plain)

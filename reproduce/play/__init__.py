@@ -27,13 +27,14 @@ from typing import Any
 import pandas as pd
 
 from reproduce.declare.isolation import settings_kept
+from reproduce.declare.values import Seed
 from reproduce.errors import UserError
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark
 from reproduce.play.match import FACTORS, Match
 from reproduce.play.owndata import benchmarks
 from reproduce.play.scores import summary
-from reproduce.play.specs import parse
+from reproduce.play.specs import parse, strict
 from reproduce.runs.plan import Job
 from reproduce.settings import configure
 
@@ -43,12 +44,13 @@ _PLAYED: dict[str, tuple[Job, Benchmark]] = {}
 """Name of a job -> the job and its benchmark, of all that this process has played."""
 
 
+@strict
 @settings_kept()
 def play(
     algorithms: str | Iterable[str],
     on: str | Iterable[str] = (),
     scale: str = "reduced",
-    seeds: Iterable[int] = range(5),
+    seeds: Iterable[Seed] = range(5),
     tune: bool = False,
     grid: Iterable[float] = FACTORS,
     save: str | Path | None = None,
@@ -69,7 +71,7 @@ def play(
     `datasets`, or a dict of "train" and "test" with one each); with data and without `on`, the plain benchmark of
     `play.owndata`.
 
-    Raises UserError for unknown names, options of a wrong type, an algorithm that does not fit a benchmark, and data
+    Raises UserError for unknown names, values of a wrong type, an algorithm that does not fit a benchmark, and data
     that are missing; a class of the user's own that raises while it trains is a row with its error.
     """
     configure({"REPRODUCE_SAVE": str(save or "")})

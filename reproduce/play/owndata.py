@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from reproduce.data.batches import Shuffled
 from reproduce.data.userdata import ByColumn, UserData, bring
 from reproduce.data.userfiles import LABEL
 from reproduce.declare.experiment import Experiment
-from reproduce.declare.values import Bounds, Count, check
+from reproduce.declare.values import Count, Positive
 from reproduce.errors import UserError, unknown
 from reproduce.models.declared import ConvNet, Softmax
 from reproduce.models.model import Model
@@ -26,7 +26,7 @@ from reproduce.models.network import Network
 from reproduce.partitions import dirichlet, groups, labels, skews
 from reproduce.partitions.exported import FromFile
 from reproduce.play.benchmarks import Benchmark, find
-from reproduce.play.specs import called, checked, fields, network, owned
+from reproduce.play.specs import called, checked, fields, network, owned, strict
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, System
 from reproduce.text import spelled
@@ -104,20 +104,21 @@ class Own:
         return self.data.copy.note if self.data else ""
 
 
+@strict
 def benchmarks(
     on: Iterable[str],
     scale: str,
     data: Any = None,
     model: Any = None,
     partition: Any = None,
-    clients: int | None = None,
+    clients: Count | None = None,
     label: str = LABEL,
-    epochs: float | None = None,
+    epochs: Positive | None = None,
     by_client: bool = False,
     drop: Sequence[str] = (),
     metric: str = "",
     lr_decay: str = "",
-    target: float | None = None,
+    target: Positive | None = None,
 ) -> list[Benchmark]:
     """The benchmarks of these names; with what is the user's own in place of theirs, and without names a plain one.
 
@@ -137,10 +138,6 @@ def benchmarks(
         raise UserError("what replaces a benchmark's own goes with --data FOLDER or --on BENCHMARK")
     if data is None and (named := [partition] * bool(column) or drop):
         raise UserError(f"{named[0]}: columns are those of your own data: name them with --data")
-    if epochs is not None:
-        check("--epochs", epochs, Annotated[float, Bounds(above=0)])
-    if clients is not None:
-        check("--clients", clients, Count)
     if metric:
         import_module("sklearn.metrics")  # draws without a seed when it is loaded, which own code may not
     found, name = None, ""
@@ -151,7 +148,7 @@ def benchmarks(
         if clients not in (None, found.holders):
             raise UserError(f"{partition} has {found.holders} clients, not {clients}: leave --clients out")
         partition, clients = ByColumn(found, column), found.holders
-    split = parse(partition) if isinstance(partition, str) else partition
+    split = parse(partition)
     if isinstance(split, FromFile):
         if clients not in (None, split.clients):
             raise UserError(f"{partition} has {split.clients} clients, not {clients}: leave --clients out")
@@ -176,16 +173,25 @@ def _model(model: Any) -> Model | None:
     return network(f"{module}:{name}")
 
 
-def parse(text: str) -> Any:
-    """The partition of a text such as "Dirichlet(0.3)" or "Shards(per_client=3)"; UserError if there is none."""
-    if text.endswith((".parquet", ".csv")):
+def parse(given: Any, what: str = "partition", known: Mapping[str, Any] = PARTITIONS) -> Any:
+    """The record that a text names, such as "Dirichlet(0.3)" or "Shards(per_client=3)"; a record, or None, as it is.
+
+    what: it is called in errors. known: records by their names. Raises UserError.
+    """
+    if given is None or dataclasses.is_dataclass(given):
+        return given
+    files = f", a file that ends in .parquet or .csv, or {COLUMN}NAME" * (known is PARTITIONS)
+    form = f"write NAME or NAME(number=1){files}"
+    if not isinstance(given, str | Path):
+        raise UserError(f"the {what} is a {type(given).__name__}: {form}")
+    text = str(given)
+    if files and text.endswith((".parquet", ".csv")):
         return FromFile.of(text)
-    form = f"write NAME or NAME(number=1), a file that ends in .parquet or .csv, or {COLUMN}NAME"
     name = text.partition("(")[0].strip()
-    if name not in PARTITIONS:
-        raise unknown("partition", name, PARTITIONS)
-    kind = PARTITIONS[name]
-    _, options = called(text, "partition", form, tuple(fields(kind)))
+    if name not in known:
+        raise unknown(what, name, known)
+    kind = known[name]
+    _, options = called(text, what, form, tuple(fields(kind)))
     given = checked(kind, dict(options), text)
     if missing := [f.name for f in fields(kind).values() if f.default is dataclasses.MISSING and f.name not in given]:
         raise UserError(f"{text}: give {missing[0]}, {name}({missing[0]}=...)")

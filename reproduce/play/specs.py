@@ -6,15 +6,17 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib.util
+import inspect
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.declare import closure
@@ -195,6 +197,34 @@ def typed(kind: Any, name: str, value: Any, of: str) -> Any:
         raise UserError(f"{of}: {name} is a record, which only Python can give, not {value!r}")
     check(f"{of}: {name}", value, kind)
     return float(value) if type(value) is int and float in (kind, *get_args(kind)) else value
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def strict(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which raises UserError for arguments of other names or kinds than its own. Checked are those that
+    are numbers or words, or iterables of them, which it gets as tuples."""
+    signature, kinds = inspect.signature(function), get_type_hints(function, include_extras=True)
+    for name, kind in kinds.items():
+        if get_origin(kind) in (Iterable, Sequence):
+            kinds[name] = tuple[*get_args(kind), ...]  # type: ignore[misc]
+
+    @wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> R:
+        if "own" not in signature.parameters and (unasked := [n for n in options if n not in signature.parameters]):
+            raise unknown("option of play", unasked[0], signature.parameters)
+        given = signature.bind(*args, **options)
+        for name, value in given.arguments.items():
+            if not literal(kinds[name]):
+                continue
+            if isinstance(value, Iterable) and not isinstance(value, str):
+                given.arguments[name] = value = tuple(value.tolist() if hasattr(value, "tolist") else value)
+            check(name, value, kinds[name])
+        return function(*given.args, **given.kwargs)
+
+    return checked
 
 
 @contextmanager

@@ -163,6 +163,11 @@ def test_the_users_of_leaf_are_clients(folder: Path) -> None:
     assert [loaded.train_x[part].tolist() for part in parts] == [held["a"], held["b"]]
     assert loaded.train_y.tolist() == [0, 1, 0, 0]
     assert loaded.test_x.tolist() == held["b"]
+    of["a"]["y"].append(of["b"]["y"].pop())  # in all there are as many labels as samples
+    Path("leaf/train/0.json").write_text(json.dumps({"user_data": of}))
+    Path("leaf/train/1.json").unlink()
+    with pytest.raises(UserError, match="leaf/train: the user b has 3 samples and 2 labels"):
+        bring("leaf")
 
 
 def test_a_deleted_copy_is_said_and_made_again(folder: Path, tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_partitions_are_written_as_records() -> None:
         (["--data", "my photos", "--partition", "Shards(colour=1)"], "unknown option of Shards.* 'colour'"),
         (["--data", "my photos", "--partition", "column:who"], "my photos has no column who of clients"),
         (["--data", "my photos", "--clients", "31"], "30 samples cannot give 31 clients 1 each; use fewer clients"),
-        (["--data", "my photos", "--clients", "0"], "--clients is a whole number at least 1 .*, not 0"),
+        (["--data", "my photos", "--clients", "0"], "clients is a whole number at least 1 .*, not 0"),
         (
             ["--data", "my photos", "--partition", "Dirichlet(0.3)"],
             "no partition among 20 clients .*at least 10 samples each",
@@ -234,8 +234,12 @@ def test_partitions_are_written_as_records() -> None:
         (["--data", "my photos", "--on", "sessions"], "sessions with my photos cannot be: .*; name a network"),
         (["--data", "my photos", "--model", "Net"], "'Net' names no network: write module:Class"),
         (["--model", "my_file:Net"], "own goes with --data FOLDER or --on BENCHMARK"),
-        (["--data", "my photos", "--epochs", "0"], "--epochs is a number above 0, not 0.0"),
+        (["--data", "my photos", "--epochs", "0"], "epochs is a number above 0 or None, not 0.0"),
         (["--on", "virtual-time", "--epochs", "0.5"], "the event clock counts steps"),
+        (
+            ["--data", "my photos", "--clients", "31", "--partition", "FeatureNoise(1)"],
+            "30 samples cannot give 31 clients",
+        ),
         (["--on", "sessions", "--by-client"], "sessions with by client cannot be: clients are told apart where"),
         (
             ["--on", "fedacs-static", "--partition", "column:who"],
@@ -250,6 +254,30 @@ def test_what_cannot_be_is_one_line(
     lines = capsys.readouterr().err.splitlines()
     assert re.search(f"^error: .*{line}", lines[-1])
     assert not list(Path("results").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"target": "80"}, "target is a number above 0 or None, not '80'"),
+        ({"seeds": 0}, "seeds is a tuple, each a whole number at least 0 .*, not 0"),
+        ({"metrics": "auc"}, "unknown option of play 'metrics'; did you mean metric"),
+        ({"metric": 3}, "metric is a word in quotes, not 3"),
+        ({"grid": 3}, "grid is a tuple, each a number, not 3"),
+        ({"partition": np.zeros(30)}, "the partition is a ndarray: write NAME"),
+        ({"partition": Path("who.csv")}, "the partition who.csv has no rows with client and index"),
+    ],
+)
+def test_a_value_of_another_type_is_one_line(photos: Path, given: dict[str, Any], line: str) -> None:
+    with pytest.raises(UserError, match=f"^{line}") as error:
+        play("fedavg", **{"data": "my photos", "clients": 3, "scale": "smoke", **given})
+    assert "\n" not in str(error.value)
+
+
+def test_what_can_be_iterated_is_a_list(photos: Path) -> None:
+    options: dict[str, Any] = {"data": "my photos", "clients": 3, "scale": "smoke"}
+    found = [play((name for name in ["fedavg"]), seeds=s, **options) for s in ([0, 1], np.arange(2), range(2))]
+    assert [frame["seed"].tolist() for frame in found] == [[0, 1]] * 3
 
 
 def test_a_library_says_nothing_besides_the_line(photos: Path) -> None:
