@@ -56,6 +56,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--all", action="store_true", help="all algorithms of the papers; those that do not fit are left out")
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
     add("--lr-decay", default="", choices=DECAYS, help="of the clients' learning rates, over the rounds")
+    attack = 'what some clients do: "Scaled(0.2)", "Noise(0.2)", "FlippedLabels(0.2)"; 0.2: their share'
+    add("--attack", metavar="ATTACK", help=attack)
     add(
         "--tune",
         action="store_true",
@@ -100,7 +102,7 @@ def run(args: argparse.Namespace) -> None:
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
     own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
     own |= {"drop": args.drop, "epochs": args.epochs, "by_client": args.by_client, "metric": args.metric}
-    own |= {"lr_decay": args.lr_decay, "target": args.target}
+    own |= {"lr_decay": args.lr_decay, "target": args.target, "attack": args.attack}
     places = args.on or ([] if any(own.values()) else aliases)
     benchmarks = chosen(places, scale, **own, label=args.label)
     if args.list:

@@ -66,9 +66,9 @@ def play(
     has (`partitions.heldout`) and on seeds that are not reported.
     grid: what its own rate is multiplied with for that, in ascending order.
     save: a folder that gets the trained model of each run (`runs.saved`).
-    own: data, label, model, partition, clients, epochs in place of the benchmarks', by_client, metric, lr_decay,
-    target, as `owndata.benchmarks` takes them (data: a path, arrays (x, y), a DataFrame, a data set of torch or of
-    `datasets`, or a dict of "train" and "test" with one each); with data and without `on`, the plain benchmark of
+    own: data, label, model, partition, clients, epochs in place of the benchmarks', attack, by_client, metric,
+    lr_decay, target, as `owndata.benchmarks` takes them (data: a path, arrays (x, y), a DataFrame, a data set of torch
+    or of `datasets`, or a dict of "train" and "test" with one each); with data and without `on`, the plain benchmark of
     `play.owndata`.
 
     Raises UserError for unknown names, values of a wrong type, an algorithm that does not fit a benchmark, and data

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from reproduce.algorithms.base import FedAvg
+from reproduce.clocks import attacks
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.data.userdata import ByColumn, UserData, bring
@@ -40,6 +41,7 @@ PARTITIONS: dict[str, Any] = {
     for name, kind in vars(module).items()
     if hasattr(kind, "split") and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
 } | {"Dirichlet": dirichlet.DirichletClass, "FeatureNoise": skews.FeatureNoise}
+ATTACKS = {kind.__name__: kind for kind in (attacks.Scaled, attacks.Noise, attacks.FlippedLabels)}
 COLUMN = "column:"
 
 
@@ -57,11 +59,12 @@ class Own:
     metric: str = ""
     lr_decay: str = ""
     target: float | None = None
+    attack: Any = None
 
     @property
     def title(self) -> str:
         """The replacements as they stand in the name of a benchmark."""
-        records = [_words(record) for record in (self.model, self.partition) if record is not None]
+        records = [_words(record) for record in (self.model, self.partition, self.attack) if record is not None]
         counts = [f"{self.clients} clients" * bool(self.clients), f"{self.epochs} epochs" * bool(self.epochs)]
         asked = ["by client" * self.by_client, self.metric, f"{self.lr_decay} rates" * bool(self.lr_decay)]
         asked += ["bytes" * (self.target is not None)]
@@ -74,7 +77,11 @@ class Own:
         if self.by_client and not isinstance(e.clock, Rounds):
             raise ValueError("clients are told apart where there are rounds")
         problem = self.noisy(replace(problem, **self.fields)) if self.fields else problem
-        return replace(e, problem=problem, system=system, clock=self.timed(e.clock))
+        return self.attacked(replace(e, problem=problem, system=system, clock=self.timed(e.clock)))
+
+    def attacked(self, e: Experiment) -> Experiment:
+        """The experiment with attackers, if there are to be any."""
+        return e if self.attack is None else self.attack.put(e)  # type: ignore[no-any-return]
 
     def timed(self, clock: Any) -> Any:
         """The clock with what is asked for."""
@@ -119,6 +126,7 @@ def benchmarks(
     metric: str = "",
     lr_decay: str = "",
     target: Positive | None = None,
+    attack: Any = None,
 ) -> list[Benchmark]:
     """The benchmarks of these names; with what is the user's own in place of theirs, and without names a plain one.
 
@@ -128,9 +136,10 @@ def benchmarks(
     round, 0.5 say. by_client: with columns `worst_client`, the accuracy of the worst client, and `client_spread`, the
     standard deviation over clients. drop: columns of the data that are left out. metric: what is compared in place of
     accuracy, "macro_f1", "balanced_accuracy" or "auc". lr_decay: of rates over rounds, "cosine", "step", "sqrt" or
-    "constant". target: a score, with columns of the round and the bytes at which runs reach it. Raises UserError.
+    "constant". target: a score, with columns of the round and the bytes at which runs reach it. attack: "Scaled(0.2)"
+    or another of `ATTACKS`, or a record. Raises UserError.
     """
-    given = (data, model, partition, clients, epochs, target)
+    given = (data, model, partition, clients, epochs, target, attack)
     if all(value is None for value in given) and not (drop or by_client or metric or lr_decay):
         return [find(name, scale) for name in dict.fromkeys(on)]
     column = partition.removeprefix(COLUMN) if isinstance(partition, str) and partition.startswith(COLUMN) else ""
@@ -148,12 +157,12 @@ def benchmarks(
         if clients not in (None, found.holders):
             raise UserError(f"{partition} has {found.holders} clients, not {clients}: leave --clients out")
         partition, clients = ByColumn(found, column), found.holders
-    split = parse(partition)
+    split, attack = parse(partition), parse(attack, "attack", ATTACKS)
     if isinstance(split, FromFile):
         if clients not in (None, split.clients):
             raise UserError(f"{partition} has {split.clients} clients, not {clients}: leave --clients out")
         clients = split.clients
-    own = Own(found, name, _model(model), split, clients, epochs, by_client, metric, lr_decay, target)
+    own = Own(found, name, _model(model), split, clients, epochs, by_client, metric, lr_decay, target, attack)
     if metric == "auc" and found and len(np.unique(found.load().test_y)) < 2:
         raise UserError("--metric auc: the test part has one class, and the curve needs two")
     made = [_replaced(find(name, scale), own) for name in dict.fromkeys(on)] or [_plain(own, scale)]
@@ -218,7 +227,7 @@ def _plain(own: Own, scale: str) -> Benchmark:
     except UserError as error:
         raise UserError(f"{error}{_hint(own)}") from error
     clock, epochs = own.timed(Rounds(ROUNDS[scale])), own.epochs or EPOCHS
-    template = Experiment({"algorithm": "fedavg"}, problem, System(Epochs(epochs)), FedAvg(RATE), clock)
+    template = own.attacked(Experiment({"algorithm": "fedavg"}, problem, System(Epochs(epochs)), FedAvg(RATE), clock))
     said = (
         f"{own.name}: {data.words}; {_words(filled.partition)} over {filled.clients} clients; {_words(filled.model)}; "
         f"{clock.rounds} rounds of {epochs} epochs, batches of {BATCH}, rate {RATE}"

@@ -68,6 +68,7 @@ UNUSED = {
     "modules/structure.py": "likewise",
     "algorithms/server_optimizers.py": "for `play`; in the digests of what is trained with them",
     "algorithms/robust.py": "likewise",
+    "clocks/attacks.py": "likewise",
     "partitions/skews.py": "likewise",
     "partitions/exported.py": "writes a partition; nothing is trained with it",
     "data/userdata.py": "a user's own data, for `play`; in the digests of what is trained on them",

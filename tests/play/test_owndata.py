@@ -240,6 +240,8 @@ def test_partitions_are_written_as_records() -> None:
             ["--data", "my photos", "--clients", "31", "--partition", "FeatureNoise(1)"],
             "30 samples cannot give 31 clients",
         ),
+        (["--data", "my photos", "--attack", "Scale(0.2)"], "unknown attack 'Scale'; did you mean Scaled"),
+        (["--on", "fedagrac/fig1", "--attack", "FlippedLabels(0.2)"], "a function has no labels to flip"),
         (["--on", "sessions", "--by-client"], "sessions with by client cannot be: clients are told apart where"),
         (
             ["--on", "fedacs-static", "--partition", "column:who"],
