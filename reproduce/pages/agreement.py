@@ -31,7 +31,8 @@ DRAWS = 1000
 FEW = 3
 """Of fewer leads there is neither slope nor correlation."""
 HEAD = ("table", "compared", "inside", "median distance", "if permuted (2.5 %)", "differences (slope, correlation)")
-READ = ("alternative", "published numbers", "chosen", "distance", "within 1 point or 10 %")
+COLUMNS = "[Results](index.md#how-to-read-the-comparison-with-published-numbers) explains the columns."
+READ = ("hypothesis", "published numbers", "chosen on", "distance", "within 1 point or 10 %")
 WORDS = {"sure": "Confidence", "tried": "Tried", "stays": "Unexplained",
          "impossible": "Impossible numbers", "otherwise": "Other explanation"}  # fmt: skip
 
@@ -104,12 +105,14 @@ def slope(led: Rows) -> float:
 
 
 def inside(rows: Rows) -> str:
-    """Numbers of one unit in our intervals, of those that have one, and half of such an interval in the median: "26 of
-    99 (± 1.2 points)", "5 of 5 (± 118 %)" of what is printed."""
+    """Numbers of one unit in our prediction intervals, of those that have one, and half of such an interval in the
+    median: "26 of 99 (± 1.2 points)", "5 of 5 (± 118 %)" of what is printed. Then those that have none: "1 without"."""
     told, percent = rows.dropna(subset=["half"]), (rows["unit"] == "%").all()
+    without = int(rows["gap"].notna().sum()) - len(told)
     half = (told["half"] if percent else 100 * told["half"] / told["printed"]).median()
-    text = f"{int(told['inside'].sum())} of {len(told)} (± {half:.2g} {'points' if percent else '%'})"
-    return text if len(told) else "–"
+    width = f"{half:.2g} %" if not percent else "1 point" if f"{half:.2g}" == "1" else f"{half:.2g} points"
+    text = f"{int(told['inside'].sum())} of {len(told)} (± {width})"
+    return (text if len(told) else "–") + f", {without} without" * bool(without)
 
 
 def line(name: str, rows: Rows) -> list[str]:
@@ -118,6 +121,7 @@ def line(name: str, rows: Rows) -> list[str]:
     chance, led = null(mine), leads(mine)
     dealt = "{:.2g} ({:.2g})".format(*chance) if chance else "–"
     fit = f"{len(led)} ({slope(led):.2f}, {led['ours'].corr(led['printed']):.2f})" if len(led) >= FEW else "–"
+    fit = fit.replace("-", "−")
     return [name, f"{len(mine):,} of {len(rows):,}", inside(rows), f"{mine['gap'].abs().median():.2g}", dealt, fit]
 
 
@@ -130,14 +134,14 @@ def section(paper: str) -> str:
     lines = []
     for name, before, after in by_table(paper, there):
         lines += [line(name, before), *([line("the same, with fitted alternatives", after)] if moved(after) else [])]
-    parts = [markdown(HEAD, lines, ":" + "-" * 5)] if lines else []
+    parts = [COLUMNS, markdown(HEAD, lines, ":" + "-" * 5)] if lines else []
+    parts += ["\n".join(f"{k}. **Hypothesis: {of['says']}** {told(of)}" for k, of in enumerate(file["readings"], 1))]
     if there:
         parts += [
-            "The table has the declared settings → the fitted alternative, on numbers that it was not chosen on, "
-            "unless the entry below says otherwise:"
+            "The next table has the distance with the declared settings → with the fitted alternative. The numbers are "
+            "others than those that it was chosen on, unless the hypothesis says so."
         ]
-        parts += [markdown(READ, [row for each in there for row in reading(each)])]
-    parts += ["\n".join(f"- **{of['says']}** {told(of)}" for of in file["readings"])]
+        parts += [markdown(READ, [row for each in there for row in reading(each, file["readings"])])]
     said = [f"- {getattr(papers()[paper].module('findings'), of['id'])()} {told(of)}" for of in file["findings"]]
     parts += ["Findings from the published numbers alone:", "\n".join(said)] if said else []
     return "\n\n".join(filter(None, parts))
@@ -150,20 +154,20 @@ def told(entry: Mapping[str, Any]) -> str:
     return " ".join(f"*{word}:* {' '.join(filled(text, functions).split())}" for word, text in found)
 
 
-def reading(one: Held) -> Iterable[list[str]]:
-    """The lines of a reading under `READ`, one for each unit."""
-    of, names = one.of, dict.fromkeys(f"*{name}*" for _, name in one.chosen)
+def reading(one: Held, every: Sequence[Mapping[str, Any]]) -> Iterable[list[str]]:
+    """The lines of a reading under `READ`, one for each unit; it has its number in all readings of the paper."""
+    of = one.of
     where = [f"table {', '.join(t.removeprefix('table') for t in of['tables'])}", *_rows(of.get("where", {}))]
-    on = f"on the other values of {_columns(of['blocks'])}" if "blocks" in of else "elsewhere"
-    on = f"on {'; '.join(_rows(of['chosen_on']))}" if "chosen_on" in of else on
+    on = f"the other values of {_columns(of['blocks'])}" if "blocks" in of else "elsewhere"
+    on = "; ".join(_rows(of["chosen_on"])) if "chosen_on" in of else on
     each = f", for each {_columns(of['within'])}" if "within" in of else ""
-    says = "Nearest of those tried: " * ("tried" in of) + of["says"]
+    says = f"{1 + every.index(of)}" + ", the nearest of those tried" * ("tried" in of)
     for unit, after in one.after.groupby("unit"):
         pair = one.before.loc[after.index], after
         rms = " → ".join(f"{(rows['gap'] ** 2).mean() ** 0.5:.2f}" for rows in pair)
         near = " → ".join(f"{rows['agrees'].mean():.0%}" for rows in pair)
         what = "points" if unit == "%" else f"(logarithm of {unit})"
-        yield [says, f"{len(after)}: {'; '.join(where)}", f"{on}{each}: {'; '.join(names)}", f"{rms} {what}", near]
+        yield [says, f"{len(after)}: {'; '.join(where)}", f"{on}{each}", f"{rms} {what}", near]
 
 
 def _columns(names: Iterable[str]) -> str:

@@ -2,23 +2,27 @@
 
 A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
 a lead (`reproduce.pages.page_numbers.lead`) between two selections of an artifact's cells, or a phrase ("not run"); a
-selection with `read` is of the cells that another reading of the same curves makes (`report.metrics.Reading`). A
-register that does not follow this ends in a UserError that names the file, the entry and the field.
+selection with `read` is of the cells that another reading of the same curves makes (`report.metrics.Reading`). If what
+is run has a lead as well, it is that of two algorithms, and an effect is clear if it differs from it. A register that
+does not follow this ends in a UserError that names the file, the entry and the field.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.paper import papers
 from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
 from reproduce.pages.page_numbers import Cells, cells, gap, lead, played, reread
-from reproduce.report.metrics import Reading
-from reproduce.text import markdown
+from reproduce.report.metrics import Reading, t_interval
+from reproduce.text import counted, markdown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 QUESTIONS = (
     "hyper-parameters",
@@ -34,11 +38,22 @@ AS_RUN = "as run"
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of a change. text: its number, and the file of the values that give it, in words; clear: its interval
-    excludes zero."""
+    """The effect of a change. what: it is of; place: a link to the file of the values; clear: its interval excludes
+    zero; leads: seed -> its number, None if there are none."""
 
-    text: str
+    what: str
+    number: str
+    place: str
     clear: bool
+    leads: pd.Series | None = None
+
+    def beside(self, run: Effect | None) -> Effect:
+        """The same, clear if it differs on the same seeds from what is run, where that has an effect of this kind."""
+        if run is None or run.what != self.what or run.leads is None or self.leads is None:
+            return self
+        change = (self.leads - run.leads).dropna()
+        low, high = t_interval(list(change)) if len(change) > 1 else (0.0, 0.0)
+        return replace(self, clear=not low <= 0 <= high)
 
 
 @dataclass(frozen=True)
@@ -63,10 +78,15 @@ class OpenChoice:
 
     @property
     def effects(self) -> list[str]:
-        """The options that do something, with their effects; what is run comes first, if it has numbers."""
+        """The options that do something, with their effects, a line for each kind of number; what is run comes first,
+        if it has numbers."""
         found = [(AS_RUN, self.options[self.run])]
         found += [(name, e) for name, e in self.options.items() if name != self.run and e and e.clear]
-        return [f"*{name}* {e.text}" for name, e in found if e]
+        lines: dict[tuple[str, str], list[str]] = {}
+        for name, e in found:
+            if e:
+                lines.setdefault((e.what, e.place), []).append(f"*{name}* {e.number}")
+        return [f"{what} ({place}): {'; '.join(each)}" for (what, place), each in lines.items()]
 
 
 @dataclass(frozen=True)
@@ -110,36 +130,41 @@ def _choice(raw: Mapping[str, Any], where: str) -> OpenChoice:
         raise UserError(f"{where}: {unknown('option', raw['run'], map(str, raw['options']))}")
     for name, option in raw["options"].items():
         found[name] = None if isinstance(option, str) else _effect(option, f"{where}, option '{name}'")
-    return OpenChoice(**{**raw, "options": found})
+    options = {name: e and (e.beside(found[raw["run"]]) if name != raw["run"] else e) for name, e in found.items()}
+    return OpenChoice(**{**raw, "options": options})
 
 
 def _effect(raw: Mapping[str, Any], where: str) -> Effect:
     try:
-        number, clear = _number(raw)
-        return Effect(f"({raw['what']}): {number}, {_place(raw['cells'])}", clear)
+        return Effect(raw["what"], *_number(raw))
     except UserError as error:
         raise UserError(f"{where}, effect '{raw['what']}': {' '.join(str(error).split())}") from error
 
 
-def _number(raw: Mapping[str, Any]) -> tuple[str, bool]:
-    """The lead of `a` over `b`, both narrowed by `where`, with its 95 % interval, and whether zero is outside; words
-    where runs diverged, missed a target or are equal.
+def _number(raw: Mapping[str, Any]) -> tuple[str, str, bool, pd.Series | None]:
+    """The lead of `a` over `b`, both narrowed by `where`, with its 95 % interval, its place, whether zero is outside,
+    and the lead of each seed; words where runs diverged, missed a target or are equal. Without an interval (of a mean
+    curve, or where both miss a target) none is outside.
 
     UserError if a selection is empty, or has more than one row per seed.
     """
     a, b = (_side(raw["cells"], **{**raw.get("where", {}), **raw[side]}) for side in "ab")
-    unit, digits = raw.get("unit", "points"), raw.get("digits", 1)
+    unit, digits, place = raw.get("unit", "points"), raw.get("digits", 1), _place(raw["cells"])
     if not a.seeds.index.intersection(b.seeds.index).size:  # of a mean curve: one number for all seeds
         mean = f"{a.seeds.mean() - b.seeds.mean():.{digits}f}".replace("-", "−")
-        return f"{mean} {unit}, of one curve: no interval", True
+        return f"{mean} {unit} (one curve, no interval)", place, False, None
     if a.censored and b.censored:
-        return f"{a.mean(digits)} against {b.mean(digits)} {unit}, both with runs that do not reach the target", True
+        return f"{a.mean(digits)} against {b.mean(digits)} {unit}", place, False, None
     if a.seeds.sort_index().equals(b.seeds.sort_index()):
-        return "no difference in any seed", False
+        return "no difference in any seed", place, False, None
     if a.seeds.isna().any():
-        return a.mean(), True
+        return a.mean(), place, True, None
     _, low, high = gap(a, b)
-    return f"{lead(a, b, digits)} {unit}".strip(), a.censored or b.censored or not low <= 0 <= high
+    bound = a.censored or b.censored
+    return (
+        f"{lead(a, b, digits)} {unit}".strip(), place, bound or not low <= 0 <= high,
+        None if bound else a.seeds - b.seeds,
+    )  # fmt: skip
 
 
 def _side(artifact: str, read: Mapping[str, Any] | None = None, **wanted: Any) -> Cells:
@@ -155,22 +180,27 @@ def _place(artifact: str) -> str:
     return f"[{scale}](../../{file}.csv)"
 
 
-def section(found: Register) -> str:
-    """Markdown: a paper's answers to the first questions, a table of the open choices that matter, the names of the
-    others. What the authors' code does stands beside the paper where it differs."""
+def section(found: Register, listed: str) -> str:
+    """Markdown: a paper's answers to the first questions, a table of the open choices that matter, and a link to the
+    register, `listed`, for the others. What the authors' code does stands beside the paper where it differs."""
     answers = [f"- *{question}*: {answer}" for question, answer in found.answers.items()]
-    dagger = " † marks what the authors' code does." * any(c.code == c.run for c in found.choices)
+    shown = [c for c in found.choices if c.matters]
+    dagger = " † marks what the authors' code does." * any(c.code == c.run for c in shown)
     rows = []
-    for c in filter(lambda c: c.matters, found.choices):
+    for c in shown:
         same = c.code == c.run
         theirs = f" Code: {c.code}." * (not same and c.code not in ("", "-"))
         colon = ":" * (not c.open.endswith("?"))
         why = "" if same and c.why == "The code." else f": {c.why}"
         rows.append([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", "<br>".join(c.effects)])
     table = markdown(HEAD, [[" ".join(cell.split()) for cell in row] for row in rows])
-    rest = "; ".join(c.open.rstrip("?") for c in found.choices if not c.matters)
-    rest = f"These have no measured effect: {rest}." if rest else ""
-    return "\n".join([*answers, "", f"{found.code}{dagger}", "", table, "", rest])
+    more = counted(len(found.choices) - len(shown), "more choice")
+    others = "" if found.choices == shown else f"The register has {more} without a measured effect ([list]({listed}))."
+    return "\n".join([*answers, "", f"{found.code}{dagger} {EFFECTS}", "", table, "", others])
 
 
 HEAD = ("unstated choice, and what the paper says", "here, and why", "alternatives, and their effects")
+EFFECTS = (
+    'An effect is the result with the alternative minus that here. "A minus B" is the lead of A under the alternative; '
+    "*as run* has the lead here."
+)

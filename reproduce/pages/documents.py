@@ -25,7 +25,7 @@ from reproduce.files import read_text
 from reproduce.pages import agreement, choices, overview
 from reproduce.pages.page import numbers
 from reproduce.pages.page_numbers import FUNCTIONS, filled, spent
-from reproduce.pages.summary import SIDES, first_table, summary
+from reproduce.pages.summary import SIDES, first_table, register, summary
 from reproduce.runs import plan
 from reproduce.text import markdown
 from reproduce.verdicts import wording
@@ -38,6 +38,11 @@ TEMPLATES = Path("docs/papers/templates")
 made there stands between like lines."""
 README, RULES, CLAIMS = Path("README.md"), Path("docs/claims.md"), Path("docs/papers/claims.md")
 Boards = Mapping[str, Sequence[Verdict]]
+NOTATION = (
+    "Brackets have 95 % confidence intervals, or those of verdicts ([notation and verdicts](index.md), [all "
+    "claims](claims.md))."
+)
+"""The line under a paper's summary."""
 
 
 def documents() -> tuple[dict[Path, str], list[str]]:
@@ -68,14 +73,16 @@ def _summary(boards: Boards, paper: str) -> str:
     parts = [f"**{said['paper'].question}**"]
     for scale, one in said.items():
         listed = (f"- *{side.capitalize()}:* {text}" for side, text in one.sentences.items())
-        parts += [f"**At {scale} scale: {one.word}.**", "\n".join(listed)]
-    return "\n\n".join([*parts, "[All claims](claims.md) has its claims one by one."])
+        beside = f" ({register(paper)['substitute']})" if scale == "reduced" else ""
+        parts += [f"**At {scale} scale{beside}: {one.word}.** The answer follows from {one.counts}.", "\n".join(listed)]
+    return "\n\n".join([*parts, NOTATION])
 
 
 def _page(paper: str, boards: Boards) -> str:
     """A paper's own page, and its unstated choices."""
     text = rendered(papers()[paper].file("page.md"), summary=partial(_summary, boards), comparison=agreement.section)
-    return f"{text}\n## Unstated choices\n\n{choices.section(choices.register(paper))}\n"
+    listed = f"../../{papers()[paper].place}/open_choices.yaml"
+    return f"{text}\n## Unstated choices\n\n{choices.section(choices.register(paper), listed)}\n"
 
 
 # --- from claim to number ---------------------------------------------------------------------------------------------
@@ -172,19 +179,15 @@ def claims_table(boards: Boards) -> str:
     lines = [[*first, sum(c[w] for w in words), *(c[w] for w in words)] for first, c in parts]
     columns = (f"with our numbers, {scale} scale" for scale in boards)
     head = ("paper", "figures and tables", *columns, "claims", "evaluated", *words)
-    above = (
-        f"**{total()} figures and tables of the five papers are part of this package.** One has our numbers if at least"
-    )
     left = counts(board)["not run"]
     beyond = sum(not v.artifact.partition("/")[2].startswith(("fig", "table")) for v in claims(board))
-    rest = f"{left} claims are not run; {beyond} concern no figure or table, so that the picture above lacks them."
-    return "\n\n".join(
-        [
-            f"{above} one of its panels was run; its caption says which.",
-            markdown(head, lines, ":" + "-" * (len(head) - 1)),
-            f"A paper's line counts the claims that are evaluated on its own data. {rest}",
-        ]
+    above = (
+        f"**{total()} figures and tables of the five papers are part of this package.** One has our numbers if at "
+        "least one of its panels was run; its caption says which. A paper's line counts the claims that are evaluated "
+        "on its own data; those evaluated on quadratics or without training are in the lines below. "
+        f"{left} claims are not run. {beyond} concern no figure or table, so that the picture above lacks them."
     )
+    return f"{above}\n\n{markdown(head, lines, ':' + '-' * (len(head) - 1))}"
 
 
 def both_scales(boards: Boards) -> str:

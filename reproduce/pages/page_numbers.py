@@ -68,11 +68,12 @@ class Cells:
             return f"{int(values.isna().sum())} of {len(values)} diverged"
         return f"{'> ' * self.censored}{values.mean():,.{digits}f}"
 
-    def spread(self, digits: int = 1) -> str:
-        """Mean ± sample standard deviation over seeds; a bound has none."""
+    def interval(self, digits: int = 1) -> str:
+        """The mean with its 95 % t-interval over seeds: "39.0 (36.2 to 41.8)"; a bound and a single seed have none."""
         values = self.seeds
-        none = self.censored or values.isna().any()
-        return self.mean(digits) + ("" if none else f" ± {values.std(ddof=1):.{digits}f}")
+        if self.censored or values.isna().any() or len(values) < 2:
+            return self.mean(digits)
+        return f"{self.mean(digits)} ({_ends(t_interval(list(values)), digits)})"
 
     def range(self, digits: int = 1, over: str | Iterable[str] = "algorithm") -> str:
         """Least to greatest of the means over seeds, one mean for each value of `over`. UserError if a run diverged."""
@@ -143,18 +144,27 @@ def lead(a: Cells, b: Cells, digits: int = 1, look: int = 0) -> str:
     difference, both are those of its verdict; else the interval is the t-interval at 95 %. look: the t-interval at the
     level of that look, whatever claims ask, for tables of one level.
 
-    Where a missed a target in some seed the numbers are lower bounds, and so is the interval's lower end; there is no
-    upper one: "9.4 (4.5 or more)". Where b did, the other way round; where both did, there is no interval.
+    Where a missed a target in some seed its numbers are lower bounds, so that only the lower end of the interval says
+    something: "at least 4.5". Where b did, it is "at most 14.4"; where both did, there is no interval.
     """
     a, b = _shared(a, b)
     value, low, high = gap(a, b)
     if look:
         low, high = t_interval(list(a.seeds - b.seeds), level_at(look))
-    low, high = -math.inf if b.censored else low, math.inf if a.censored else high
-    said, least, most = (f"{end:.{digits}f}".replace("-", "−") for end in (value, low, high))
-    ends = f"{least} to {most}" if math.isfinite(low) else f"{most} or less"
-    ends = ends if math.isfinite(high) else f"{least} or more" if math.isfinite(low) else "no interval"
-    return f"{said} ({'bounds on both sides' if a.censored and b.censored else ends})"
+    if a.censored and b.censored:
+        return f"{_signed(value, digits)} (bounds on both sides)"
+    if a.censored or b.censored:
+        return f"at least {_signed(low, digits)}" if a.censored else f"at most {_signed(high, digits)}"
+    return f"{_signed(value, digits)} ({_ends((low, high), digits)})"
+
+
+def _ends(interval: tuple[float, float], digits: int) -> str:
+    return " to ".join(_signed(end, digits) for end in interval)
+
+
+def _signed(value: float, digits: int) -> str:
+    """A number with a true minus sign, and none before zero."""
+    return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
 
 
 def _judged(a: Cells, b: Cells) -> tuple[float, float, float] | None:
@@ -227,11 +237,17 @@ def told(a: Cells, b: Cells, digits: int = 1) -> str:
 
 
 def share(a: Cells, b: Cells, digits: int = 2) -> str:
-    """Mean of a over mean of b; "> 4.42" or "< 0.5" where one of them is a lower bound, "–" where both are."""
+    """The ratio of a to b, the geometric mean over seeds with its 95 % interval: "0.68 (0.60 to 0.77)". Single numbers,
+    such as printed ones, and bounds have no interval: "> 4.42" or "< 0.5" where one is a bound; "–" where both are."""
     if a.censored and b.censored:
         return "–"
-    bound = "> " if a.censored else "< " if b.censored else ""
-    return f"{bound}{a.seeds.mean() / b.seeds.mean():.{digits}f}"
+    if a.censored or b.censored or len(a.seeds.index.intersection(b.seeds.index)) < 2:
+        bound = "> " if a.censored else "< " if b.censored else ""
+        return f"{bound}{a.seeds.mean() / b.seeds.mean():.{digits}f}"
+    a, b = _shared(a, b)
+    logs = [math.log(ratio) for ratio in a.seeds / b.seeds]
+    low, high = map(math.exp, t_interval(logs))
+    return f"{math.exp(math.fsum(logs) / len(logs)):.{digits}f} ({_ends((low, high), digits)})"
 
 
 def panel(scale: str, paper: str, name: str) -> Any:
@@ -243,9 +259,10 @@ def panel(scale: str, paper: str, name: str) -> Any:
     raise UserError(f"{paper} has no panel '{name}' at scale {scale}")
 
 
-def minutes(scale: str, paper: str, *names: str) -> str:
-    """Processor time of the committed runs of a paper's jobs, of those whose names begin so."""
-    return spent([job for job in plan.jobs(scale) if job.paper == paper and job.name.startswith(names or "")])
+def minutes(scale: str, paper: str = "", *names: str) -> str:
+    """Processor time of the committed runs of a paper's jobs, of those whose names begin so; "": of all papers."""
+    mine = (job for job in plan.jobs(scale) if paper in ("", job.paper))
+    return spent([job for job in mine if job.name.startswith(names or "")])
 
 
 def spent(jobs: Sequence[plan.Job]) -> str:

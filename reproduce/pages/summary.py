@@ -1,13 +1,15 @@
-"""The summary of each paper at a scale: what is supported, refuted or inconclusive, and the answer to its question.
+"""The summary of each paper at a scale: what is supported, refuted, inconclusive or not run, and the answer to its
+question.
 
-`summary.yaml` of its folder has the sentences and, for each, the claims that it is about. A sentence sees the cells of
-its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error. The first one
-of a side has no number: README's first table is made of these, with a link to what `look` names. README, the paper's
-page and the report say nothing else of a paper as a whole.
+`summary.yaml` of its folder has the sentences and, for each, the claims that it is about. A sentence sees the numbers
+of its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error. The first
+one of a side has no number: README's first table is made of these, with a link to what `look` names. README, the
+paper's page and the report say nothing else of a paper as a whole.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,31 +19,38 @@ from reproduce.errors import UserError, unknown
 from reproduce.files import mismatch, read_yaml, record
 from reproduce.pages import page_numbers
 from reproduce.runs import plan
-from reproduce.text import markdown
-from reproduce.verdicts.scoreboard import Verdict
+from reproduce.text import counted, markdown
+from reproduce.verdicts.scope import CHECK, SUBSTITUTE
+from reproduce.verdicts.scoreboard import Verdict, said
 from reproduce.verdicts.verdict import DEPENDS, INCONCLUSIVE, JUDGED, NOT_RUN, ON_SUBSTITUTE, REFUTED, SUPPORTED
 
-SIDES = {SUPPORTED: JUDGED[:4], REFUTED: JUDGED[4:6], INCONCLUSIVE: (DEPENDS, INCONCLUSIVE, NOT_RUN)}
+SIDES = {
+    SUPPORTED: JUDGED[:4], REFUTED: JUDGED[4:6], INCONCLUSIVE: (DEPENDS, INCONCLUSIVE), NOT_RUN: (NOT_RUN,)
+}  # fmt: skip
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
+NOTHING = "Nothing that was run."
 REDUCED = {**ON_SUBSTITUTE, "in part": "in part on substitute data"}
 """The words of a side at reduced scale."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A paper at a scale. word: the answer to the question, from the verdicts; sentences: a text for each of `SIDES`,
-    by the words of the scale."""
+    """A paper at a scale. word: the answer to the question, from the verdicts on the claims that answer it, which
+    `counts` counts; sentences: a text for each of `SIDES` that has one, by the words of the scale."""
 
     question: str
     word: str
     sentences: Mapping[str, str]
+    counts: str = ""
 
 
 TEXT, TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
 SIDE = record(("claims", "says"), claims=TEXTS, says=TEXT)
-ENTRY = {"question": TEXT, "answered_by": TEXTS, "look": TEXT} | {
-    scale: record(SIDES, **dict.fromkeys(SIDES, SIDE)) for scale in ("paper", "reduced")
-}
+SAID = dict.fromkeys(SIDES, SIDE)
+ENTRY = {"question": TEXT, "answered_by": TEXTS, "look": TEXT, "substitute": TEXT,
+         "paper": record((), **SAID), "reduced": record((), **SAID)}  # fmt: skip
+"""substitute: what stands in for the paper's setting at reduced scale, in a phrase. A side without claims is left out,
+and so may be those that were not run."""
 
 
 def register(paper: str) -> dict[str, Any]:
@@ -57,27 +66,34 @@ def summary(paper: str, scale: str, board: Iterable[Verdict]) -> Summary:
     one of its claims is on another side."""
     entry, where = register(paper), f"{papers()[paper].place}/summary.yaml: {scale}"
     mine = {v.id.removeprefix(f"{paper}/"): v for v in board if v.id.startswith(f"{paper}/")}
-    for claim in (*entry["answered_by"], *(c for side in SIDES for c in entry[scale][side]["claims"])):
+    told = entry[scale]
+    for claim in (*entry["answered_by"], *(c for side in told.values() for c in side["claims"])):
         if claim not in mine:
             raise UserError(f"{where}: {unknown('claim', claim, mine)}")
     for side, verdicts in SIDES.items():
-        named = entry[scale][side]["claims"]
         here = [c for c, v in mine.items() if v.verdict in verdicts]
-        moved = [f"{c} is {mine[c].verdict}" for c in named if c not in here] or ([] if named else here[:1])
-        if moved:
+        silent = [] if side == NOT_RUN else [c for c in here if mine[c].rests_on != CHECK][:1]
+        wrong = [c for c in told[side]["claims"] if c not in here] if side in told else silent
+        if moved := [f"{c} is {mine[c].verdict}" for c in wrong]:
             raise UserError(f"{where}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
     functions = {f.__name__: f for f in (page_numbers.lead, page_numbers.share)} | {
         "cells": lambda name: page_numbers.cells(f"{scale}/{paper}_{name}"),
+        "played": lambda: page_numbers.played(f"{scale}/across"),
         "printed": lambda name: page_numbers.printed(f"{paper}/{name}"),
     }
     words, texts = REDUCED if scale == "reduced" else {}, dict[str, str]()
-    answer = word([mine[claim] for claim in entry["answered_by"]])
+    answering = [mine[claim] for claim in entry["answered_by"]]
+    answer = word(answering)
     for side in SIDES:
+        if side not in told and NOT_RUN in (side, answer):
+            continue
         try:
-            texts[words.get(side, side)] = " ".join(page_numbers.filled(entry[scale][side]["says"], functions).split())
+            says = told[side]["says"] if side in told else NOTHING
+            texts[words.get(side, side)] = " ".join(page_numbers.filled(says, functions).split())
         except UserError as error:
             raise UserError(f"{where}, {side}: {error}") from error
-    return Summary(entry["question"], words.get(answer, answer), texts)
+    counts = said(Counter(v.verdict for v in answering), SUBSTITUTE)
+    return Summary(entry["question"], words.get(answer, answer), texts, f"{counted(len(answering), 'claim')}: {counts}")
 
 
 def word(claims: Sequence[Verdict]) -> str:
@@ -110,4 +126,5 @@ def _result(paper: str, board: Sequence[Verdict]) -> str:
     firsts = {side: text.partition(". ")[0].removesuffix(".") for side, text in found.sentences.items()}
     sides = [f"*{side.capitalize()}:* {text}." for side, text in firsts.items()]
     answered = f"{found.question} **{found.word.capitalize()}.**"
-    return "<br>".join([answered, *sides, f"Main result: [{artifact}]({shown})."])
+    where = "" if scale == "paper" else f" ({scale} scale)"
+    return "<br>".join([answered, *sides, f"Main result: [{artifact}]({shown}){where}."])

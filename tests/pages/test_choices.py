@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from scipy import stats
 
 from reproduce.declare.paper import papers
 from reproduce.errors import UserError
@@ -59,13 +60,12 @@ def test_every_paper_answers_every_question_in_a_sentence_and_has_measured_effec
 
 def test_an_effect_is_the_lead_between_its_two_selections(tmp_path: Path) -> None:
     made = written(tmp_path, {**CHOICE, "options": {"one": EFFECT, "other": CALIBRATED, "third": "not run"}})
-    first, other = made.choices[0].effects
+    (both,) = made.choices[0].effects
     default = cells("reduced/fedacs_sensitivity")(dataset="fashion_mnist", question="default")
     expected = lead(default(algorithm="fedacs"), default(algorithm="fedavg"))
     link = "[reduced](../../results/reduced/cells/fedacs_sensitivity.csv)"
-    assert first == f"*as run* (FedACS minus FedAvg): {expected} points, {link}"
-    assert other.startswith("*other* (FedACS minus FedAvg): ")
-    assert "(4.8 to 11.9)" in other
+    assert both.startswith(f"FedACS minus FedAvg ({link}): *as run* {expected} points; *other* ")
+    assert "(4.8 to 11.9)" in both
 
 
 def test_an_effect_may_be_of_rows_that_play_wrote(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_an_effect_may_be_of_rows_that_play_wrote(tmp_path: Path) -> None:
     made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": effect}})
     rows = played("reduced/across")(benchmark="capacities")
     expected = lead(rows(algorithm="fiarse"), rows(algorithm="heterofl"))
-    said = f"*other* (FedACS minus FedAvg): {expected} points, [play](../../play/reduced/across.csv)"
+    said = f"FedACS minus FedAvg ([play](../../play/reduced/across.csv)): *other* {expected} points"
     assert made.choices[0].effects == [said]
-    assert f"{said} |" in section(made)
+    assert f"{said} |" in section(made, "")
 
 
 def test_a_selection_may_be_of_another_reading_of_the_curves(tmp_path: Path) -> None:
@@ -84,8 +84,27 @@ def test_a_selection_may_be_of_another_reading_of_the_curves(tmp_path: Path) -> 
     best = {**EFFECT, **fig2, "a": {"read": {"best": True}}, "b": {}}
     made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": best}})
     others, declared = (reread("reduced/fedagrac_fig2", ROOT, **how)(**fig2["where"]) for how in ({"best": True}, {}))
-    assert made.choices[0].effects[0].startswith(f"*other* (FedACS minus FedAvg): {lead(others, declared)} points")
+    assert made.choices[0].effects[0].endswith(f": *other* {lead(others, declared)} points")
     assert not others.seeds.equals(declared.seeds)
+
+
+def test_a_lead_of_an_alternative_is_clear_if_it_differs_from_that_of_what_is_run(tmp_path: Path) -> None:
+    """A lead that excludes zero, as the one that is run does, is no effect of the alternative."""
+    shards, centred = (
+        {"cells": "reduced/defedavg_sensitivity", "where": {"distribution": "noniid", "metric": "time_to_target_s"},
+         "what": "a minus b", "a": {"algorithm": f"defedavg_niid{name}"}, "b": {"algorithm": f"fedavg{name}"}}
+        for name in ("_shards", "_centred")
+    )  # fmt: skip
+    run = {**shards, "a": {"algorithm": "defedavg_niid"}, "b": {"algorithm": "fedavg"}}
+    made = written(tmp_path, {**CHOICE, "options": {"one": run, "shards": shards, "centred": centred}})
+    rows = cells("reduced/defedavg_sensitivity")(**run["where"])
+    leads = {n: rows(**o["a"]).seeds - rows(**o["b"]).seeds for n, o in (("one", run), ("s", shards), ("c", centred))}
+    assert [stats.ttest_1samp(leads[n] - leads["one"], 0).pvalue < 0.05 for n in ("s", "c")] == [False, True]
+    (said,) = made.choices[0].effects
+    assert "*as run*" in said
+    assert "*centred*" in said
+    assert "*shards*" not in said
+    assert stats.ttest_1samp(leads["s"], 0).pvalue < 0.05
 
 
 def test_a_choice_without_an_effect_is_only_named(tmp_path: Path) -> None:
@@ -94,7 +113,8 @@ def test_a_choice_without_an_effect_is_only_named(tmp_path: Path) -> None:
     for i, other in enumerate((EFFECT, same, "No number changes.")):
         made = written(tmp_path / str(i), {**CHOICE, "options": {"one": "as run", "other": other}})
         assert (made.choices[0].matters, made.choices[0].effects) == (False, [])
-        assert "no measured effect: a thing." in section(made)
+        assert "a thing" not in section(made, "file")
+        assert "1 more choice without a measured effect ([list](file))" in section(made, "file")
 
 
 NO_ROWS = "option 'other', effect 'FedACS minus FedAvg': results/reduced/cells/fedacs_sensitivity.csv has no"

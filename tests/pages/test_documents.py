@@ -43,7 +43,7 @@ def test_pages_are_rendered_from_the_committed_cells_with_the_intervals_of_the_v
 ) -> None:
     """If numbers moved, `report --docs` mends it; whether sentences still hold, a reader must say. A lead that a claim
     asks for, found in the scoreboard by its numbers per seed, has the widest interval there; and a page has no interval
-    but those of leads."""
+    but those of leads, means and ratios."""
     told: list[tuple[Cells, list[float], tuple[float, float, float]]] = []
 
     def gap(a: Cells, b: Cells) -> tuple[float, float, float]:
@@ -75,7 +75,8 @@ def test_pages_are_rendered_from_the_committed_cells_with_the_intervals_of_the_v
             assert said == pytest.approx(widest, rel=1e-6), (a.name, gaps)
             compared += 1
     assert compared > 20
-    leads = np.array([*(said for *_, said in told), *others])
+    shares = [[math.exp(x) for x in ends] for ends in others if max(ends) < 9]  # of the logarithms of ratios
+    leads = np.array([*(said for *_, said in told), *others, *shares])
     for file in (p for p in found if p not in (CLAIMS, RULES)):
         for triple in INTERVAL.findall(found[file]):
             digits = len(triple[0].partition(".")[2])
@@ -127,7 +128,12 @@ def toy() -> Cells:
 
 def test_what_is_said_of_a_selection() -> None:
     a, b = toy()(algorithm="a", n=0.3), toy()(algorithm="b")
-    assert (a.mean(), a.spread(2), share(a, b)) == ("2.0", "2.00 ± 1.41", "4.00")
+    assert (a.mean(), a.interval(2)) == ("2.0", "2.00 (−10.71 to 14.71)")  # t(0.975, 1) = 12.706, standard error 1
+    half = 12.7062047 * math.log(6 / 4) / 2  # of the logarithms of 4 and 6, whose standard error is log(6 / 4) / 2
+    b_ = Cells(b.rows.assign(value=[0.25, 0.5]), "toy")
+    assert share(a, b_) == f"{24**0.5:.2f} ({24**0.5 / math.exp(half):.2f} to {24**0.5 * math.exp(half):.2f})"
+    single = Cells(a.rows[:1], "toy"), Cells(b_.rows[:1], "toy")
+    assert (single[0].interval(), share(*single)) == ("1.0", "4.00")
     assert toy()(n="0.3").range(1) == "0.5 to 2.0"
     assert lead(a, b) == "1.5 (−4.9 to 7.9)"  # t(0.975, 1) = 12.706, standard error 0.5
     more = pd.concat([a.rows, a.rows.assign(seed=[2, 3], value=float("nan"))])
@@ -136,8 +142,9 @@ def test_what_is_said_of_a_selection() -> None:
         lead(Cells(more, "toy"), Cells(pd.concat([b.rows, b.rows.assign(seed=[2, 3])]), "toy"))
     censored = Cells(a.rows.assign(censored=["False", "True"]), "toy")
     assert censored.mean(0) == "> 2"
+    assert censored.interval(0) == "> 2"
     assert [share(*pair) for pair in ((censored, b), (b, censored), (censored, censored))] == ["> 4.00", "< 0.25", "–"]
-    assert Cells(a.rows.assign(value=[1.0, float("nan")]), "toy").spread() == "1 of 2 diverged"
+    assert Cells(a.rows.assign(value=[1.0, float("nan")]), "toy").interval() == "1 of 2 diverged"
 
 
 @pytest.mark.parametrize(
@@ -270,7 +277,7 @@ def test_artifacts_with_numbers(
 def test_what_was_run_leaves_no_training_out() -> None:
     """Each is in one line of README's table."""
     calls = re.findall(r"minutes\((.*?)\)", (TEMPLATES / "README.md").read_text(encoding="utf-8"))
-    lines = [re.findall(r'"(.*?)"', call) for call in calls]
+    lines = [named for call in calls if len(named := re.findall(r'"(.*?)"', call)) > 1]  # the others are totals
     for job in (j for scale in SCALES for j in plan.jobs(scale) if results.standing(j).there):
         mine = [names for scale, paper, *names in lines if (scale, paper) == (job.scale, job.paper)]
         assert sum(job.name.startswith(tuple(names) or "") for names in mine) == 1, job.output

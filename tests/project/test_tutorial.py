@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -69,6 +70,14 @@ def test_a_strangers_pictures_and_network_train_in_one_command_each(tmp_path: Pa
     assert [row.split()[0] for row in rows] == ["fedavg", "my_module:FedSlow(fade=0.9)"]
     told = " ".join(said.stdout.split())
     assert "Rates: chosen on a tenth of the training data that no client has, by other seeds." in told
+
+
+def test_the_class_of_the_page_goes_half_the_way() -> None:
+    named: dict[str, type] = {}
+    exec(re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.M | re.S)[0], named)
+    state = {"x": 1.0}
+    named["FedHalf"](share=0.25).aggregate(None, state, None, None, SimpleNamespace(sums=[4.0]))
+    assert state == {"x": 2.0}
 
 
 def test_the_other_commands_of_the_page_exist() -> None:

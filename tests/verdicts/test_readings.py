@@ -193,8 +193,9 @@ def test_the_page_has_readings_on_other_numbers_what_stays_and_findings(
     text = agreement.section("dynamic_init")
     assert "| 5.00 → 3.00 points | 0% → 0% |" in text
     assert "*Unexplained:* 6" in text
-    assert "**Two shards.** *Confidence:* Open. *Tried:* Splits." in text
+    assert "2. **Hypothesis: Two shards.** *Confidence:* Open. *Tried:* Splits." in text
+    assert "| 1 | " in text
     assert "- Whole rounds: 482. *Confidence:* Certain. *Other explanation:* Chance." in text
-    before, after = (line.split(" | ") for line in text.splitlines()[2:4])
+    before, after = (line.split(" | ") for line in text.splitlines()[4:6])
     assert (before[0], after[0]) == ("| Table 9", "| the same, with fitted alternatives")
     assert [line[3] for line in (before, after)] == ["5", "3"]

@@ -104,7 +104,7 @@ def one_sequence() -> str:
     pairs = followers("table11").items()
     said = ", ".join(dict.fromkeys(f"{pretty(b[3])}'s begins one session after {pretty(a[3])}'s" for a, b in pairs))
     count = f"{6 * len(pairs)} of {6 * len(pairs)} numbers are equal"
-    return f"The rows of Table 11 are stretches of one sequence of sessions: {said} ({count})."
+    return f"The rows of Table 11 are parts of one sequence of sessions: {said} ({count})."
 
 
 def one_average_of_two() -> str:
@@ -113,8 +113,8 @@ def one_average_of_two() -> str:
     equal = pd.concat(rows[:4]) == pd.concat(rows[4:])
     average, others = equal.pop("average"), equal.to_numpy()
     return (
-        f"Average has the same numbers with FedAvg as with MOON in {average.sum()} of {average.size} places, the other "
-        f"schemes in {others.sum()} of {others.size} (both MNIST sets; Table 8, partial overlap, and Table 9, half)."
+        f"Average has the same numbers with FedAvg as with MOON in {average.sum()} of {average.size} places; the other "
+        f"schemes have in {others.sum()} of {others.size} (both MNIST sets; Table 8, partial overlap; Table 9, half)."
     )
 
 
@@ -135,4 +135,4 @@ def equal_rows() -> str:
         for (kind, data, _, algorithm), frame in groups(table).items()
     ]
     pairs = [f"{a}, and {b}" for (a, x), (b, y) in combinations(rows, 2) if x.equals(y)]
-    return f"Equal in all nine numbers: {'; '.join(pairs)}."
+    return f"These rows are equal in all nine numbers: {'; '.join(pairs)}."

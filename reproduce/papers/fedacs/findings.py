@@ -38,7 +38,8 @@ def seconds_a_round() -> str:
     fixed = (found - less) / (1 - less)
     return (
         f"FedACS's published seconds per round are {found.min():.2f} to {found.max():.2f} of FedAvg's in {len(found)} "
-        f"panels. Sampling by (15) gives {by15[0]:.2f} (dynamic) and {by15[1]:.2f} (static) with equal sizes, sampling "
-        f"by uplinks alone {links[0]:.2f} and {links[1]:.2f}. A part that does not depend on T would have to be "
-        f"{100 * fixed.mean():.0f} % of FedAvg's seconds on average, and more than all in {(fixed > 1).sum()} panels."
+        f"panels. Sampling by eq. (15) gives {by15[0]:.2f} (dynamic) and {by15[1]:.2f} (static) if clients have "
+        f"equally many samples; sampling by uplinks alone gives {links[0]:.2f} and {links[1]:.2f}. To explain the "
+        f"rest, a part that does not depend on T would have to be {100 * fixed.mean():.0f} % of FedAvg's seconds. In "
+        f"{(fixed > 1).sum()} panels it would have to be more than all of them."
     )
