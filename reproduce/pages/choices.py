@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from reproduce.declare.paper import papers
 from reproduce.errors import UserError, unknown
@@ -20,9 +22,6 @@ from reproduce.files import mismatch, read_yaml, record
 from reproduce.pages.page_numbers import Cells, cells, gap, lead, played, reread
 from reproduce.report.metrics import Reading, t_interval
 from reproduce.text import counted, markdown
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 QUESTIONS = (
     "hyper-parameters",
