@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import io
 import os
 import sys
@@ -47,7 +46,8 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-NO_MEMORY = "error: there is not enough memory for this: ask for less at once, or use a larger machine"
+MEMORY = ("enough memory", "out of memory", "llocate memory", "bad_alloc")
+"""Parts of the messages of torch, CUDA, the operating system and C++."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,21 +81,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed("interrupted; what was finished is kept, and so is the latest checkpoint", 130)
     except BrokenPipeError:  # the reader of a pipe left early (`... | head`)
         _leave_stdout()
-    except OSError as error:
-        if error.errno == errno.ENOMEM:
-            return _failed(NO_MEMORY, 2)
+    except Exception as error:  # the last resort: nobody can act on a traceback
+        said = " ".join(str(error).split())
+        if isinstance(error, MemoryError) or any(word in said for word in MEMORY):
+            return _failed(
+                "error: there is not enough memory for this: ask for less at once, or use a larger machine", 2
+            )
+        if not isinstance(error, OSError):
+            return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
         if error.filename is None:  # what could not be written is the output itself (`... > /dev/full`)
             _leave_stdout()
         return _failed(f"error: {error.filename or 'the output'}: {error.strerror or error}", 2)
-    except MemoryError:
-        return _failed(NO_MEMORY, 2)
-    except Exception as error:  # the last resort: nobody can act on a traceback
-        said = " ".join(str(error).split())
-        if any(
-            word in said for word in ("enough memory", "out of memory", "allocate memory", "bad_alloc")
-        ):  # torch's, CUDA's, C++'s
-            return _failed(NO_MEMORY, 2)
-        return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
     return 0
 
 

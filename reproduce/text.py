@@ -79,6 +79,11 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
+def counted_seeds(fewest: int, most: int) -> str:
+    """1 seed, 3 seeds, 3 to 10 seeds."""
+    return f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed")
+
+
 def named_seeds(numbers: Iterable[int]) -> str:
     """seed 3; seeds 0, 1, 2."""
     found = list(map(str, numbers))

@@ -47,7 +47,9 @@ def run(args: argparse.Namespace) -> None:
         print_json([describe(j) for j in jobs])
         return
     if args.jobs or "/" in (args.target or ""):
-        _print_jobs(jobs, named=not args.target)
+        named = not args.target
+        rows = [[*[j.paper] * named, j.name, str(j.runs), costs.said([j.cost]), state(j)] for j in jobs]
+        print_table([*["PAPER"] * named, "JOB", "RUNS", "TIME", "STATE"], rows, ("RUNS", "TIME"))
     else:
         _print_groups(jobs, artifacts, one=bool(args.target))
     able = [j for j in jobs if trains(j)]
@@ -82,12 +84,6 @@ def _print_groups(jobs: Sequence[Known], artifacts: Sequence[Listed], one: bool)
         rows.append([name, str(len(mine)), str(len(each)), *time, missing])
     header = ["ARTIFACT" if one else "PAPER", "JOBS", "DUE", "TIME", "FLOPS", "DATA SETS MISSING (OF JOBS)"]
     print_table(header, rows, header[1:-1])
-
-
-def _print_jobs(jobs: Sequence[Known], named: bool) -> None:
-    """A line for each job; named: with its paper."""
-    rows = [[*[j.paper] * named, j.name, str(j.runs), costs.said([j.cost]), state(j)] for j in jobs]
-    print_table([*["PAPER"] * named, "JOB", "RUNS", "TIME", "STATE"], rows, ("RUNS", "TIME"))
 
 
 def busy(seconds: Sequence[float]) -> str:

@@ -72,7 +72,8 @@ def in_turn(jobs: Sequence[Job], train: Callable[[Job], None]) -> None:
             train(job)
             sys.stdout.flush()
             os._exit(0)  # taking apart what it shares with this process would copy it
-        before = {number: signal.signal(number, partial(_pass_on, child)) for number in SIGNALS}
+        passed_on = partial(lambda child, number, frame: os.kill(child, number), child)
+        before = {number: signal.signal(number, passed_on) for number in SIGNALS}
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -81,7 +82,3 @@ def in_turn(jobs: Sequence[Job], train: Callable[[Job], None]) -> None:
         failed += [job.name] if status else []
     if failed:
         raise UserError(f"{len(failed)} of {len(jobs)} jobs were not trained, see above: {', '.join(failed)}")
-
-
-def _pass_on(child: int, number: int, frame: object) -> None:
-    os.kill(child, number)

@@ -34,7 +34,7 @@ from reproduce.report.names import pretty
 from reproduce.runs import outdated, plan, results
 from reproduce.runs.catalogue import catalogue, seen
 from reproduce.runs.provenance import commit
-from reproduce.text import counted, duration, short
+from reproduce.text import counted_seeds, duration, short
 from reproduce.verdicts import wording
 from reproduce.verdicts.scope import CHECK, GROUNDS, ground
 from reproduce.verdicts.scoreboard import Verdict, by_ground, claims, counts, headline
@@ -73,10 +73,6 @@ def summarised(paper: str, scale: str, verdicts: Sequence[Verdict]) -> Summary:
         return summary(paper, scale, verdicts) if scale in ("paper", "reduced") else Summary("", "", {})
     except UserError as error:
         return Summary(f"The summary is not available: {error}", "", {})
-
-
-def _inline(text: str) -> str:
-    return to_html(text).strip().removeprefix("<p>").removesuffix("</p>")
 
 
 def across(scale: str) -> str:
@@ -138,7 +134,8 @@ def template(name: str) -> Any:
     folder = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     like = {other: word for word, other in ON_SUBSTITUTE.items()}
-    environment.filters |= {"inline": _inline, "key": key, "numbers": numbers, "why": why}
+    environment.filters |= {"key": key, "numbers": numbers, "why": why}
+    environment.filters["inline"] = lambda text: to_html(text).strip().removeprefix("<p>").removesuffix("</p>")
     environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
     return environment.get_template(name)
 
@@ -197,9 +194,8 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     wanted, seeds = {run.experiment for run in runs}, Counter(run.experiment for run in there)
     names = {e: panels[j.panel.name] for j in jobs for e in j.experiments}
     found = {ground(names[e], e.problem) for e in seeds}
-    fewest, most = min(seeds.values()), max(seeds.values())
     rests = [" and ".join(g for g in reversed(GROUNDS) if g in found)]
-    rests += [f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed")]
+    rests += [counted_seeds(min(seeds.values()), max(seeds.values()))]
     rests += ["one data partition for all seeds"] * any(map(one_split, seeds))
     rests += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
     yield "Rests on", "; ".join(rests)

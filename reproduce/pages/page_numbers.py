@@ -18,7 +18,6 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, TemplateError
 
 from reproduce import store
-from reproduce.declare.artifact import Artifact
 from reproduce.declare.paper import artifacts, metric, papers
 from reproduce.errors import UserError, unknown
 from reproduce.report import metrics, render
@@ -118,16 +117,6 @@ def printed(artifact: str) -> Cells:
 # --- another reading of stored curves: a paper seldom says which evaluation it reports ---
 
 
-def text_as(artifact: Artifact, scale: str, reading: Reading) -> str:
-    """The file of cells that another reading of its stored curves makes. UserError if there are none."""
-    histories = render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
-    if histories.frame.empty:
-        raise UserError(f"{scale}/{artifact.paper}_{artifact.name} has no stored curves to read otherwise")
-    with read_as(reading), render.lacking(artifact, histories):
-        found = render.check(artifact, metrics.cells(artifact, histories))
-    return render.cells_csv(artifact, found)
-
-
 @cache
 def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
     """The cells of "reduced/fedacs_table1" as another reading of its stored curves makes them, in `folder`, where one
@@ -136,7 +125,13 @@ def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
     known = {f"{a.paper}_{a.name}": a for a in artifacts()}
     if name not in known:
         raise unknown("artifact", name, known)
-    return _valued(_table(io.StringIO(text_as(known[name], scale, Reading(**reading)))), f"{artifact} read otherwise")
+    a = known[name]
+    histories = render.read(a, scale, plan.sources(scale, a.id), plan.seeds_read(scale, a.id))
+    if histories.frame.empty:
+        raise UserError(f"{artifact} has no stored curves to read otherwise")
+    with read_as(Reading(**reading)), render.lacking(a, histories):
+        found = render.check(a, metrics.cells(a, histories))
+    return _valued(_table(io.StringIO(render.cells_csv(a, found))), f"{artifact} read otherwise")
 
 
 def lead(a: Cells, b: Cells, digits: int = 1, look: int = 0) -> str:

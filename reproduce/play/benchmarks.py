@@ -83,6 +83,12 @@ class Benchmark:
         return (self.score or "accuracy", "%") if self.has_data else ("distance", "")
 
     @property
+    def measured(self) -> str:
+        """The compared metric with its unit, if it has one."""
+        metric, unit = self.metric
+        return f"{metric} ({unit})" if unit else metric
+
+    @property
     def by_client(self) -> bool:
         """Tells whether values are per client."""
         return bool(getattr(self.template.clock, "by_client", False))

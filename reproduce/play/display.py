@@ -54,11 +54,10 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
     if len(match.benchmarks) > 1:
         out += [*across.markdown(found), ""]
     for benchmark in match.benchmarks:
-        metric, unit = benchmark.metric
         beside = [words for name, words in BESIDE.items() if name in found]
-        head = ["algorithm", "rate", f"{metric}{f' ({unit})' * bool(unit)}", "95 % interval",
-                f"minus {md(benchmark.reference)}", "95 % interval", *beside,
-                "rank", "state"]  # fmt: skip
+        interval = "95 % interval"
+        head = ["algorithm", "rate", benchmark.measured, interval, f"minus {md(benchmark.reference)}", interval]
+        head += [*beside, "rank", "state"]
         mine = [[*map(md, line[1:])] for line in rows(found[found["benchmark"] == benchmark.name])]
         out += [
             f"## {md(benchmark.name)}",
@@ -73,10 +72,7 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
 
 def notes(match: Match) -> list[str]:
     """The failures, and how the numbers were made."""
-    metrics = dict.fromkeys(
-        f"{metric}{f' ({unit})' * bool(unit)}" for metric, unit in (b.metric for b in match.benchmarks)
-    )
-    measured = " or ".join(metrics).capitalize()
+    measured = " or ".join(dict.fromkeys(b.measured for b in match.benchmarks)).capitalize()
     references = " or ".join(dict.fromkeys(b.reference for b in match.benchmarks))
     spread = "95 % t-intervals over seeds" if len(match.seeds) > 1 else "One seed has no interval"
     found = [f"{e.spec.text} on {e.benchmark.name} failed: {e.failed}" for e in match.entries if e.failed]
@@ -140,13 +136,12 @@ def headline(match: Match, drawn: Figure) -> str:
 
 def _curves(match: Match) -> Figure:
     (benchmark,) = match.benchmarks
-    metric, unit = benchmark.metric
-    frame = match.histories(benchmark).assign(metric=metric)
+    frame = match.histories(benchmark).assign(metric=benchmark.metric[0])
     timed = bool(frame["time"].notna().all())
     fig, axes = figures.sheet(height=3.0)
     ax = axes[0, 0]
     figures.curves(ax, frame, x="time" if timed else "round")
-    ax.set(xlabel="virtual seconds" if timed else "round", ylabel=f"{metric}{f' ({unit})' * bool(unit)}")
+    ax.set(xlabel="virtual seconds" if timed else "round", ylabel=benchmark.measured)
     ax.set_title(benchmark.name)
     captions.legend(fig)
     return fig

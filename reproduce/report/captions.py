@@ -20,7 +20,7 @@ from reproduce.report import entries, figures
 from reproduce.report.entries import commits
 from reproduce.report.histories import Histories
 from reproduce.report.styles import DARK, TEXT
-from reproduce.text import counted
+from reproduce.text import counted_seeds
 
 
 def absent(fig: Figure, reasons: Sequence[tuple[str, str]]) -> None:
@@ -120,7 +120,7 @@ def headline(artifact: Artifact, histories: Histories, fig: Figure) -> str:
 def _scale_and_seeds(artifact: Artifact, histories: Histories) -> list[str]:
     comparable = entries.comparable(artifact, histories.scale)
     scale = entries.scale_line(histories.scale, entries.short(histories.substitutes), comparable)
-    return [scale, *([f"{seeds_of(histories)}."] if histories.seeds else [])]
+    return [scale, *([f"{counted_seeds(*histories.seeds_each)}."] if histories.seeds else [])]
 
 
 def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
@@ -154,12 +154,6 @@ def note(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     none = "The paper publishes a picture without numbers, so its curves could not be read." if printed else ""
     settings = entries.settings(histories.substitutes)
     return [s for s in (*settings, *artifact.notes, *remarks(fig), none, commits(histories)) if s]
-
-
-def seeds_of(histories: Histories) -> str:
-    """The number of seeds of the experiments, in words."""
-    low, high = histories.seeds_each
-    return f"{low} to {high} seeds" if low != high else counted(high, "seed")
 
 
 def diverged(fig: Figure) -> bool:

@@ -16,6 +16,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.report import captions, entries, figures, metrics, printed_marks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
+from reproduce.text import counted_seeds
 
 ALONE = 4.4
 """Width of a picture of one axes, in inches."""
@@ -73,7 +74,7 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     for block, place in zip(blocks, drawn, strict=False):
         title = place.title
         if title and histories.seeds_each[0] < histories.seeds_each[1]:
-            title = f"{title}, {captions.seeds_of(place.here)}".replace(" seed", "\xa0seed")
+            title = f"{title}, {counted_seeds(*place.here.seeds_each)}".replace(" seed", "\xa0seed")
         block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
         more = _fill(block, picture, artifact, place.here, place.labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
@@ -88,23 +89,19 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
             figures.chance(ax, getattr(getattr(place.here.experiments[0].problem, "source", None), "classes", 0))
     captions.outer(fig, picture.ylabel)
     named = _named(fig, picture, artifact, marked)
-    gone = [[name for name, run in p.series.items() if not run and _shown(name, named, picture)] for p in drawn]
+    every = picture.series != "algorithm"  # else the picture draws those that it names
+    gone = [[name for name, run in p.series.items() if not run and (every or name in named)] for p in drawn]
     reasons = [(f"{p.title} ({', '.join(names)})", p.why) for p, names in zip(drawn, gone, strict=True) if names]
     captions.absent(fig, [*((p.title, p.why) for p in places if p not in drawn), *reasons])
     run = {name for p in drawn for name, there in p.series.items() if there}
     counts = ((len(drawn), len(places), "panels"), (len(run), len(run.union(*gone)), "series"))
-    fig.set_label(", ".join(f"{some} of {every} {what}" for some, every, what in counts if some < every))
+    fig.set_label(", ".join(f"{some} of {whole} {what}" for some, whole, what in counts if some < whole))
     if isinstance(picture, Curves) and picture.spread == "end":
         for block in blocks[: len(drawn)]:
             figures.direct(block[0, 0])
     captions.legend(fig)
     captions.titles(fig, {block[0, 0]: beside for block in blocks})
     return fig
-
-
-def _shown(name: str, named: set[str], picture: Sheet) -> bool:
-    """Tells whether the picture draws a series of that name, if it is run."""
-    return name in named or picture.series != "algorithm"
 
 
 def _named(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str, printed_marks.Mark]) -> set[str]:

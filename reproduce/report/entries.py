@@ -16,7 +16,7 @@ from reproduce.declare.artifact import Artifact
 from reproduce.declare.paper import metric
 from reproduce.report.histories import Histories
 from reproduce.report.names import canonical, pretty
-from reproduce.text import counted
+from reproduce.text import counted_seeds
 
 DASH, MINUS = "\N{EM DASH}", "\N{MINUS SIGN}"
 PARTIAL, DOUBTED = "†", "‡"
@@ -177,8 +177,7 @@ def caption(artifact: Artifact, scale: str, substitutes: Sequence[str], shown: p
     if len(ran):
         low, high = int(ran["runs"].min()), int(ran["runs"].max())
         spread = "Mean ± sample standard deviation over" if high > 1 else "One value from"
-        seeds = f"{low} to {high} seeds" if low != high else counted(high, "seed")
-        said.append(f"{spread} {seeds}.")
+        said.append(f"{spread} {counted_seeds(low, high)}.")
     if shown["best_printed"].any():
         return [*said, f"{BOLD}, ours and the paper's each."]
     return [*said, f"{BOLD}."] if shown["best"].any() else said

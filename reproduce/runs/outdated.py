@@ -20,7 +20,7 @@ from pathlib import Path
 
 from reproduce import files, store
 from reproduce.runs import costs, plan, results
-from reproduce.runs.catalogue import Catalogue, Known, catalogue, seen
+from reproduce.runs.catalogue import Known, catalogue, seen
 from reproduce.settings import budget as hours_allowed
 from reproduce.settings import seeds
 from reproduce.text import counted
@@ -48,10 +48,8 @@ def budget(targets: Collection[str]) -> Budget:
     return Budget(HOURS, gaps=not single)
 
 
-@cache
-def jobs(scale: str) -> Catalogue:
-    """The catalogue of a scale when the workflow starts."""
-    return catalogue(scale)
+jobs = cache(catalogue)
+"""The catalogue of a scale when the workflow starts."""
 
 
 @cache

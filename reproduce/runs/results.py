@@ -258,9 +258,7 @@ def tally(declared: Iterable[Seen]) -> str:
     """The number of runs that are there, by state: "190 runs: 148 current, 42 re-checked; 142 of uncommitted code"."""
     runs = [run for run in declared if run.there]
     counts = Counter(run.state for run in runs)
-    states = ", ".join(
-        f"{counts[state]:,} {WORDS[state] if state == 'older' else state}" for state in WORDS if counts[state]
-    )
+    states = ", ".join(f"{counts[state]:,} {state}" for state in WORDS if counts[state])
     dirty = sum(run.uncommitted for run in runs)
     text = counted(len(runs), "run")
     return f"{text}: {states}" + (f"; {dirty:,} of uncommitted code" if dirty else "") if runs else text

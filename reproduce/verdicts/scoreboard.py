@@ -10,7 +10,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -24,29 +24,16 @@ from reproduce.declare.paper import artifacts, papers, printed_settings, total
 from reproduce.errors import unknown
 from reproduce.report.histories import one_split
 from reproduce.report.names import canonical
-from reproduce.verdicts import readings, scope
+from reproduce.verdicts import readings, scope, verdict
 from reproduce.verdicts.claims import PRINTED, Check, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.judging import Unit
 from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.readings import Held, Rows
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS, SUBSTITUTE
-from reproduce.verdicts.verdict import (
-    JUDGED,
-    NOT_RUN,
-    ON_SUBSTITUTE,
-    REFUTED,
-    SUPPORTED,
-    VERDICTS,
-    Measured,
-    Outcome,
-    beside_reading,
-    evaluate,
-    under_readings,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict(Outcome):
+class Verdict(verdict.Outcome):
     """The verdict of one scale's runs on one claim.
 
     rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK` for what is no claim. ours: it requires a
@@ -66,7 +53,7 @@ class Verdict(Outcome):
     rests_on: str = ""
     ours: bool = False
     unasked: bool = False
-    printed: Measured | None = None
+    printed: verdict.Measured | None = None
     look: int = 1
     source: str = "sentence"
     one_split: bool = False
@@ -117,7 +104,7 @@ def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("resu
     told, run = counts(verdicts), sum(paper.made(scale, results) for paper in papers().values())
     lines = [
         f"{total()} of the papers' tables and figures are part of this package; {run} have numbers at this scale.",
-        f"{sum(told[word] for word in JUDGED)} of {told.total()} claims are evaluated.",
+        f"{sum(told[word] for word in verdict.JUDGED)} of {told.total()} claims are evaluated.",
     ]
     lines += [f"On {ground}: {said(c, ground)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
     return [*lines, f"{checked(verdicts)}."] if checks(verdicts) else lines
@@ -131,7 +118,7 @@ def checked(verdicts: Iterable[Verdict]) -> str:
 
 def said(found: Counter[str], ground: str = "") -> str:
     """ "5 supported, 2 refuted", all on one ground if it is given."""
-    return ", ".join(f"{found[w]} {w.removesuffix(f' on {ground}')}" for w in VERDICTS if found[w])
+    return ", ".join(f"{found[w]} {w.removesuffix(f' on {ground}')}" for w in verdict.VERDICTS if found[w])
 
 
 def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, Counter[str]]]:
@@ -158,13 +145,13 @@ def to_json(verdicts: Iterable[Verdict]) -> str:
     return json.dumps(data, indent=2, allow_nan=False)
 
 
+@dataclass(eq=False)
 class Shelf:
     """The cells of one paper at one scale, each file read once."""
 
-    def __init__(self, file: ClaimsFile, folder: Path) -> None:
-        self.file = file
-        self.folder = folder
-        self.read: dict[Path, pd.DataFrame] = {}
+    file: ClaimsFile
+    folder: Path
+    read: dict[Path, pd.DataFrame] = field(default_factory=dict)
 
     def cells(self, claim: Claim, check: Check, printed: bool, under: Sequence[Held] = ()) -> tuple[Rows | None, str]:
         """The observations of the artifact and of those it is compared `with`, or None and the reason. under: readings
@@ -204,21 +191,24 @@ class Shelf:
         named = [of for of in of_paper if "claims" in of and "tried" not in of]
         return readings.held(self.file.paper, named, self.folder)
 
-    def outcome(self, claim: Claim, scale: str) -> Outcome:
+    def outcome(self, claim: Claim, scale: str) -> verdict.Outcome:
         """The outcome at a scale or on the printed numbers, under all readings that the claim has, and at paper scale
         under those that the printed numbers need, too."""
         if scale not in claim.checks:
-            return Outcome(NOT_RUN, reason=claim.unasked.get(scale, f"out of scope at {scale} scale"))
+            return verdict.Outcome(verdict.NOT_RUN, reason=claim.unasked.get(scale, f"out of scope at {scale} scale"))
         found = {name: self._judge(claim, check, scale) for name, check in claim.under(scale).items()}
-        declared = under_readings(claim.about, found)
+        declared = verdict.under_readings(claim.about, found)
         there = [h for h in self.readings if claim.id.split("/")[1] in h.of["claims"]] if scale == "paper" else []
-        return beside_reading(declared, self._judge(claim, claim.checks[scale], scale, there)) if there else declared
+        if not there:
+            return declared
+        return verdict.beside_reading(declared, self._judge(claim, claim.checks[scale], scale, there))
 
-    def _judge(self, claim: Claim, check: Check, scale: str, under: Sequence[Held] = ()) -> Outcome:
+    def _judge(self, claim: Claim, check: Check, scale: str, under: Sequence[Held] = ()) -> verdict.Outcome:
         cells, reason = self.cells(claim, check, scale == PRINTED, under)
         if cells is None:
-            return Outcome(NOT_RUN, reason=reason)
-        return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1))
+            return verdict.Outcome(verdict.NOT_RUN, reason=reason)
+        wanted, look = self._wanted(claim, check, scale), claim.looks.get(scale, 1)
+        return verdict.evaluate(check, cells, self.file.metrics, wanted, look)
 
     def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
@@ -249,18 +239,18 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
     outcome, printed, rests_on, once = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED), "", False
     if claim.construction:
         rests_on = CHECK
-    elif outcome.verdict != NOT_RUN:
+    elif outcome.verdict != verdict.NOT_RUN:
         check = claim.checks[scale]
         read = artifacts_read(claim, check)
         rests_on = scope.rests_on(check, read, scale)
         once = any(one_split(e) for _, e in scope.read(check, read, scale))
         if rests_on == SUBSTITUTE:
-            outcome = replace(outcome, verdict=ON_SUBSTITUTE.get(outcome.verdict, outcome.verdict))
+            outcome = replace(outcome, verdict=verdict.ON_SUBSTITUTE.get(outcome.verdict, outcome.verdict))
     return Verdict(
         id=claim.id,
         artifact=claim.artifact,
         statement=claim.statement,
-        paper_numbers=printed.verdict if printed.verdict in (SUPPORTED, REFUTED) else "na",
+        paper_numbers=printed.verdict if printed.verdict in (verdict.SUPPORTED, verdict.REFUTED) else "na",
         note=claim.note,
         rests_on=rests_on,
         ours=claim.ours.get(scale, False),

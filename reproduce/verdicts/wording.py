@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from reproduce.report.names import pretty
 from reproduce.report.names import words as spelled
-from reproduce.text import counted
+from reproduce.text import counted, counted_seeds
 from reproduce.verdicts.judging import level_at
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
@@ -75,8 +75,7 @@ def basis(v: Verdict) -> str:
     """The basis of a verdict: "64 settings, 3 to 10 seeds, mean, interim analysis 2: 97.5 % intervals"."""
     if not v.settings:
         return ""
-    fewest, most = v.seeds
-    seeds = f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed") if most else "no seeds"
+    seeds = counted_seeds(*v.seeds) if v.seeds[1] else "no seeds"
     looked = f", interim analysis {v.look}: {100 * level_at(v.look):.3g} % intervals" if v.look > 1 else ""
     return f"{counted(v.settings, 'setting')}, {seeds}{', one split' * v.one_split}, {v.quantity}{looked}"
 

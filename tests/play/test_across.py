@@ -60,7 +60,7 @@ MIXED = {
 def test_names_are_no_markdown() -> None:
     """A benchmark is called as the folder of a user's data, an algorithm as its options."""
     names = ["<i>a</i> *b* | [c](d) _e_", "# f `g` $h$"]
-    each = [SimpleNamespace(name=n, scale="smoke", metric=("accuracy", "%"), reference="fedavg", declared=n,
+    each = [SimpleNamespace(name=n, scale="smoke", measured="accuracy (%)", reference="fedavg", declared=n,
                             substitute=n, by_client=False, target=None) for n in names]  # fmt: skip
     match: Any = SimpleNamespace(benchmarks=each, seeds=(0, 1, 2, 3, 4), tune=False, entries=[], twins=lambda: [])
     frame = runs({(n, algorithm): BASE for n in names for algorithm in ("fedavg", *names)})

@@ -12,14 +12,8 @@ from typing import Any, NamedTuple
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.models.declared import NormConvNet
-from reproduce.papers.dynamic_init import runs
+from reproduce.papers.dynamic_init import runs, variants
 from reproduce.papers.dynamic_init.settings import FASHION, FEW, GAUSSIAN, SCALES, SessionData, SessionScale
-from reproduce.papers.dynamic_init.variants import (
-    DistilledFedACG,
-    DistilledFedProx,
-    DistilledScaffold,
-    OtherFingerprints,
-)
 from reproduce.partitions.groups import GroupedShares, label_groups
 from reproduce.systems import Epochs
 from reproduce.systems.link import Same
@@ -77,7 +71,9 @@ WEIGHTS = (
 )
 """The distillation of Continuous, whose weight the paper's lists and its sample command say differently."""
 SHARES = {"problem.partition": lambda given: GroupedShares(given.alpha, given.overlap)}
-DISTILLED = {"fedprox": DistilledFedProx, "scaffold": DistilledScaffold, "fedacg": DistilledFedACG}
+DISTILLED = {
+    "fedprox": variants.DistilledFedProx, "scaffold": variants.DistilledScaffold, "fedacg": variants.DistilledFedACG,
+}  # fmt: skip
 
 
 def added(name: str) -> Choice:
@@ -99,7 +95,7 @@ SHORTER = {"clock.rounds": lambda rounds: round(2 * rounds / 3)}
 
 def fingerprinted(share: float) -> Mapping[str, Any]:
     """Fingerprints at a share of the first rate."""
-    return {"clock": lambda given: OtherFingerprints(**vars(given), share=share)}
+    return {"clock": lambda given: variants.OtherFingerprints(**vars(given), share=share)}
 
 
 LAST = (
