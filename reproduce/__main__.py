@@ -1,7 +1,5 @@
 """The command line: `reproduce COMMAND`, or `python -m reproduce COMMAND`. A command is a module in `reproduce/cli`."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

@@ -1,7 +1,5 @@
 """Errors that a user can act on: one sentence that says what is wrong and what to do."""
 
-from __future__ import annotations
-
 import difflib
 import sys
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ A file appears under its name only when it is whole (temporary file beside it, f
 leaves the old file or the new one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

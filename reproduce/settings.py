@@ -18,8 +18,6 @@ REPRODUCE_MEMORY    GB that it lets a job ask for
 REPRODUCE_COMMIT    the commit of the code, where no repository is around it; goes into the provenance
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Mapping

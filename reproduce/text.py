@@ -1,7 +1,5 @@
 """Plain text for people: aligned tables that fit the terminal, short numbers and durations; JSON for programs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 """The rules of the Snakefile as functions: the jobs that an artifact waits for, existing files that must be made again,
 and the configuration. A configuration that makes no sense ends Snakemake in one line, before any job."""
 
-from __future__ import annotations
-
 import atexit
 import shlex
 import sys

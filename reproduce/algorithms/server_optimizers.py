@@ -4,8 +4,6 @@ D [P] is the weighted sum of the received updates. FedAvgM is that of Hsu et al.
 and FedYogi are Algorithm 2 of Reddi et al. (ICLR 2021, arXiv 2003.00295).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

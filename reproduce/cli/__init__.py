@@ -1,8 +1,6 @@
 """The commands, one module each: NAME, `arguments(parser)`, `run(args)`; heavy imports are inside `run`. This module
 has the options that several commands share."""
 
-from __future__ import annotations
-
 import argparse
 
 from reproduce.errors import check_platform

@@ -3,8 +3,6 @@
 The folder is REPRODUCE_DATA (default: `data`); its layout is in docs/data.md.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from reproduce.errors import UserError

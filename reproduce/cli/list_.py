@@ -1,7 +1,5 @@
 """List the tables and figures, with the panels and runs behind each, and whether they are made."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

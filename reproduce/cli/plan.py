@@ -12,8 +12,6 @@ current, or stale (and perhaps re-checked), or have too few seeds, or end at the
 declaration and unused.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections import Counter

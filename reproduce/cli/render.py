@@ -1,7 +1,5 @@
 """Make tables and figures, and their per-seed values, from the results files that are there."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

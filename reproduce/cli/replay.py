@@ -8,8 +8,6 @@ One that it does not reproduce is named, and trained again on request. Results o
 it before, are skipped, so that a stopped comparison resumes; `--again` compares them too.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -7,8 +7,6 @@ are named with the command that makes them. `make docs` puts the pages of all sc
 figures/paper/agreement.png and overview.svg.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

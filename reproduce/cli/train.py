@@ -1,7 +1,5 @@
 """Train jobs and write their results files, as the workflow does; this needs neither Snakemake nor matplotlib."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os

@@ -2,8 +2,6 @@
 
 A process compares each with its checksum once; a copy that is damaged is said, and not used."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Fetching data sets into the data folder, only on request (`reproduce data get NAME`)."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

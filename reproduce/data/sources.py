@@ -4,8 +4,6 @@ A set can lie in the data folder in one of several layouts; the first one that i
 if its checksum is in the table here, or equals the one in the side file `<file>.sha256` that `data get` writes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

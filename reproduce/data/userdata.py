@@ -5,8 +5,6 @@ from reproduce.data.userdata import ByColumn, bring
 data = bring("photos")  # a UserData
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

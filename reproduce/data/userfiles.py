@@ -4,8 +4,6 @@
 takes hidden folders for classes; pandas guesses labels.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

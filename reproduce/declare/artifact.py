@@ -7,8 +7,6 @@
 `report.metrics` and `report.drawing` give them their meaning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module

@@ -4,8 +4,6 @@ A forked process starts from what this one has loaded, and whatever the code rem
 with it. So a run depends on its declaration and its seed alone, as if nothing else were trained.
 """
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os

@@ -5,8 +5,6 @@ else knows it. Its `artifacts.py` declares tables and figures, whose words and l
 `metrics.yaml` says what the numbers in them are.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import os

@@ -5,8 +5,6 @@ of the runs is in its name (`plan.digest`); checksums of data and the device are
 taken over.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

@@ -3,8 +3,6 @@
 Its run has a process of its own (`Scheduler`, `declare.isolation`), where global generators start from the run's seed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Generator, Sequence

@@ -5,8 +5,6 @@ only, which assigns nothing and calls layers and a few functions. Nothing may be
 constructor may draw nothing but numbers for tensors.
 """
 
-from __future__ import annotations
-
 import dis
 import types
 from collections.abc import Iterator

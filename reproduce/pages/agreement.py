@@ -5,8 +5,6 @@ A difference is what a paper proposes minus what it is compared with in the same
 ratio.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

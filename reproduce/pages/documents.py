@@ -7,8 +7,6 @@ choices. What is missing or wrong of one stops that page alone.
 `reproduce report --docs` writes them, and a test compares. So no sentence keeps an old number or verdict.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The overview: a tile for each figure and table of the papers, in it a segment for each claim, by its verdict."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

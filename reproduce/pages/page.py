@@ -4,8 +4,6 @@ paper, on one printed page: question, verdict, three numbers, a figure, what was
 Each is one HTML file, with the figures, the style and a script inside it, that asks no other host.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import io

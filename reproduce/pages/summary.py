@@ -7,8 +7,6 @@ one of a side has no number: README's first table is made of these, with a link 
 paper's page and the report say nothing else of a paper as a whole.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Skew of features, where the samples of clients have noise of unequal strength; and of amounts alone, where samples
 are IID and clients have unequal numbers of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

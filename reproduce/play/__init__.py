@@ -15,8 +15,6 @@ across: all on all, table and heat map
 display        tables and figures
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 In it, the first algorithm of each benchmark is the one that the others are compared with.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap

@@ -4,8 +4,6 @@ A benchmark is what an algorithm is tried on: problem, system and clock of a pan
 its learning rate and who takes part. An algorithm that the panel declares itself is run as declared there.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

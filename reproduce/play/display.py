@@ -1,7 +1,5 @@
 """The display of a match: lines for the terminal, Markdown, figures."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -6,8 +6,6 @@ cohort, or in as many as half of the memory asks for; a user's own class is trai
 else does.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

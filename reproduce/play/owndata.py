@@ -1,7 +1,5 @@
 """Benchmarks on a user's own data and network: a plain one, or a declared one with its data or network replaced."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence

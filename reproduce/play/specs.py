@@ -1,8 +1,6 @@
 """An algorithm as it is written on the command line: `fedprox(mu=0.01)`, `my_module:FedSlow(lr=0.1)`; those that have
 names, on event clocks with the policy that the name stands for; seeds and grids."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import importlib.util

@@ -4,8 +4,6 @@ In the figure: a line above (not in the PDF, which a caption stands beside), one
 of the outer axes; `figures.lay_out` finds them room. Beside it: a short caption, and a note with all the rest.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Dots and heat maps in the axes of a figure: one value per category, or per pair of them (`report.figures`)."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Figures from the pictures of `declare`, an artifact's histories and its per-seed values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ and ends with the `legend` of `report.captions`; `save` writes it. Sizes are in 
 `style` was given: in a column there are fewer axes beside each other, and letters keep their size.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager

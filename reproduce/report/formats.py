@@ -5,8 +5,6 @@ that is long has several parts. What is still wider than the page is shrunk to i
 packages booktabs, graphicx and rotating.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence

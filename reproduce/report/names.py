@@ -1,7 +1,5 @@
 """Names and values of settings in print, and as texts that are equal where values are."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import pkgutil

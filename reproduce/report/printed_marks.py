@@ -1,7 +1,5 @@
 """The paper's printed numbers in a picture: open marks with the colours and shapes of their series (`Printed`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Writes the files of an artifact, its cells and its table or figure, from results files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

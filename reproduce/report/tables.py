@@ -3,8 +3,6 @@
 `build` gives a `Table` that knows nothing about Markdown or LaTeX; `reproduce.report.formats` prints it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

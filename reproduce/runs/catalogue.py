@@ -5,8 +5,6 @@ numbers.
 follows from, so that they need not declare all experiments and read all results again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

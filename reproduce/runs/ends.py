@@ -3,8 +3,6 @@
 Like `reproduce.runs.plan`, which Snakemake asks as often, this imports neither torch nor pandas.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ At smoke scale no number means anything, but a kernel or an algorithm that is br
 over all rounds, keys and seeds: it moves with any part of a curve, and little with the rounding of one round.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

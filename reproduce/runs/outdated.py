@@ -5,8 +5,6 @@ result does not hold (`runs.results`), an artifact if the results it was made fr
 not those of its record, `results/<scale>/cells/<paper>_<name>.json`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

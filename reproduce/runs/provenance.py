@@ -1,7 +1,5 @@
 """The origin of a result: versions, commit, machine, time."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

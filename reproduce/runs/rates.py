@@ -5,8 +5,6 @@ the rate of the lines that are most like it. `python -m benchmarks plan` writes 
 far such estimates are from what was measured.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import statistics

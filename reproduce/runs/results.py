@@ -14,8 +14,6 @@ nobody asks for stay in their file and are not read; what is no longer declared 
 A file that is damaged has none.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """A job is trained: what must be there before, which runs are due, and where its digest and its files come from."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -4,8 +4,6 @@
 that does not follow it ends in a UserError that names the file, the claim and the key.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Each form turns observations into one number per unit (a setting, or a pair of r
 logarithms stand for ratios. The table of forms is in `docs/claims.md`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

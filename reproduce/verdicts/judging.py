@@ -6,8 +6,6 @@ interval of the quantity that the claim is about (`QUANTITIES`) decides: inside 
 neither (inconclusive). Which quantity that is follows from the check, never from what the runs show.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Sequence

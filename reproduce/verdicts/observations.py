@@ -4,8 +4,6 @@ A frame of observations has the setting columns, `algorithm`, `metric` and `seed
 the ends `low` and `high` of what the number can be (`reproduce.verdicts.judging`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from itertools import product

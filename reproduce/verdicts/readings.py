@@ -5,8 +5,6 @@ Settings, sizes of networks, costs of a machine and ratios of other rows are no 
 printed numbers that an artifact doubts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

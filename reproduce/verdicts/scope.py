@@ -1,7 +1,5 @@
 """The scope of a claim: the settings of its check, those without per-seed values, the ground of its runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

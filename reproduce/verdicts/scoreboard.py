@@ -4,8 +4,6 @@ It reads `results/<scale>/cells/<paper>_<name>.csv` and the papers' printed numb
 nothing else.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

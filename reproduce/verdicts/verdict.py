@@ -4,8 +4,6 @@ A check names numbers (one per setting and seed, `reproduce.verdicts.forms`) and
 interval over the seeds decides (`reproduce.verdicts.judging`). `docs/claims.md` gives the rules.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Verdicts in words: numbers with their units, names as they are printed, differences of percent as points."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

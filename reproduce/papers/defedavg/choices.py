@@ -1,7 +1,5 @@
 """Variants of Table I: other readings of the paper's gaps, and the grid of rates that Table II was chosen from."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Findings from DeFedAvg's published Tables 1 and 2 under the paper's clock (Sec. 4.1.3), without a run of ours."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import cache

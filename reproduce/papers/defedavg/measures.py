@@ -1,7 +1,5 @@
 """The special numbers of DeFedAvg. Targets and horizons are those that the runs were declared with."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any

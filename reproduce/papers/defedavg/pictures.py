@@ -1,7 +1,5 @@
 """The pictures of DeFedAvg: convergence over virtual seconds and over aggregations, timelines, paces, variants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

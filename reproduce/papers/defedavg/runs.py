@@ -1,7 +1,5 @@
 """The runs of DeFedAvg: Table I with Figs. 2-5 on a grid of virtual times, Figs. 6 and 7 over aggregations."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 A pair of rates is (global, local); AsySG has no local and FAVANO no global rate (None).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

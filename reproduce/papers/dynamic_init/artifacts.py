@@ -1,8 +1,6 @@
 """Tables 1-16, Figures 1-4 and what they depend on. Their words and layouts are in artifacts.yaml; what a setting means
 is runs.py; which settings there are, the paper's own tables say (`reported/*.csv`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,8 +1,6 @@
 """Other readings of Algorithm 1 and of the baselines, one at a time: the printed lines, SCAFFOLD as published, and MOON
 as the published code runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

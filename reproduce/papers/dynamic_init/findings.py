@@ -7,8 +7,6 @@ that the other schemes' printed numbers choose: no printed number has a say in w
 sequence, whose last two transitions are the first two of the next row, have sessions in one increasing order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import combinations, permutations

@@ -1,7 +1,5 @@
 """Special measures: the mixtures that sessions start from, their first and last round, what the runs cost."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Special pictures: the timeline of Figure 1; accuracy with the starts of sessions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

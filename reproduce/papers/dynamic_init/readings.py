@@ -4,8 +4,6 @@ Eight sessions, a rate that does not fall, shared labels whole, schemes that go 
 other choices are crossed with these, so that one cannot stand in for another unseen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product

@@ -5,8 +5,6 @@ for a number of clients. Runs of a panel share partition, initial model and batc
 the schemes coincide until they differ (through session P + 1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The numbers of dynamic_init's runs: what stands at a scale for the data sets and the numbers of clients."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

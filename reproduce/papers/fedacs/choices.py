@@ -1,8 +1,6 @@
 """Choices that the paper leaves open, answered another way, one at a time: what the results of FedACS depend on; and
 readings of Tables 1 and 4 on MNIST, all with T_m in mini-batches."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

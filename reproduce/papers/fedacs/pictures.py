@@ -1,7 +1,5 @@
 """The pictures of FedACS that are not plain curves, what its curves have beside lines, and captions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The runs of FedACS's figures and tables: quadratics (Figs. 2 to 5, 7, 8) and networks (section 6, appendix I)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any

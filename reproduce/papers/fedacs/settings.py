@@ -1,7 +1,5 @@
 """The numbers of FedACS's runs at every scale: quadratics (Figs. 2 to 5, 7, 8) and networks (section 6, appendix I)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

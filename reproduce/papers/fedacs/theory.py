@@ -6,8 +6,6 @@ B^{-1} c. (Equations (36) and (38) print (I - B)^{-1} c, which contradicts (39).
 client m's update on average; in a system that changes from round to round, B and c are averages over rounds.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -5,8 +5,6 @@ on it, clients drawn with replacement. How curves are read (the first hit, or th
 run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Special measures of FedaGrac: from histories to cells."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

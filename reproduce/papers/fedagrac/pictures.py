@@ -1,7 +1,5 @@
 """Special pictures of FedaGrac."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

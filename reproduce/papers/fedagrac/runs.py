@@ -1,7 +1,5 @@
 """The runs of FedaGrac's preliminary experiments (Sections 1 and 4) and of its comparisons (Section 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """The numbers of FedaGrac's runs at every scale: problems, rates, numbers of local steps, lengths."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple

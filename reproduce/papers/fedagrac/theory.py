@@ -1,8 +1,6 @@
 """The mathematics of FedaGrac without the engine: the linear regression of Fig. 1, its paths on random instances, and
 the clock of Fig. 5."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tables and figures of FIARSE: what they are made of. Their words and layouts are in artifacts.yaml."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """The cells of FIARSE's tables and figures, from the histories of its runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

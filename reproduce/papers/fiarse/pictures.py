@@ -1,7 +1,5 @@
 """The pictures of FIARSE: histograms over clients, curves per size, the sweep over sizes, sets of weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The runs of FIARSE: methods on submodels of several sizes, at all scales."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

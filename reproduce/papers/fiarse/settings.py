@@ -1,7 +1,5 @@
 """The numbers of FIARSE's runs: data, models, federations and lengths, at all scales."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
