@@ -19,15 +19,7 @@ from reproduce.models.declared import Softmax
 from reproduce.partitions.labels import IID, TwoClasses
 from reproduce.problem import Classification
 from reproduce.settings import settings
-from reproduce.systems import Steps, System
-from reproduce.systems.policies import (
-    AsySGPolicy,
-    DeFedAvgIIDPolicy,
-    DeFedAvgNIIDPolicy,
-    FavanoPolicy,
-    FedAvgPolicy,
-    FedBuffPolicy,
-)
+from reproduce.systems import Steps, System, policies
 from reproduce.systems.schedule import Aggregation, Pace, Policy
 
 CLIENTS, K, CLASSES, DIM = 10, 5, 10, 6
@@ -44,7 +36,7 @@ def clock(policy: Policy, aggregations: int = 25) -> Events:
 
 
 def clients(policy: Policy, pace: Pace = PACE, steps: int = K) -> System:
-    return System(work=Steps(1 if isinstance(policy, AsySGPolicy) else steps), pace=pace)
+    return System(work=Steps(1 if isinstance(policy, policies.AsySGPolicy) else steps), pace=pace)
 
 
 def simulate(events: Events, seed: int = 4) -> list[Aggregation]:
@@ -111,18 +103,18 @@ class Naive:
 
 
 CASES = [
-    (FedAvgPolicy(4), Asynchronous(0.1, server_lr=0.5)),
-    (DeFedAvgNIIDPolicy(4), Asynchronous(0.1, server_lr=0.5)),
-    (DeFedAvgNIIDPolicy(4, variant="hold"), Asynchronous(0.1, server_lr=0.5)),
-    (DeFedAvgNIIDPolicy(4, empty="skip"), Asynchronous(0.1, server_lr=0.5)),
-    (DeFedAvgNIIDPolicy(1, empty="skip"), Asynchronous(0.1, server_lr=0.5)),
-    (DeFedAvgIIDPolicy(4), Asynchronous(0.1, server_lr=0.5)),
-    (FedBuffPolicy(4), Asynchronous(0.1, server_lr=0.5)),
-    (FedBuffPolicy(4), Asynchronous(0.1, server_lr=0.5, staleness_power=0.5)),
-    (AsySGPolicy(4), Asynchronous(1.0, server_lr=0.1)),
-    (FavanoPolicy(4), Favano(0.1)),
-    (FavanoPolicy(4, contact="parallel", wait=4 / 3), Favano(0.1, normalisation="deterministic")),
-    (FavanoPolicy(4, contact="parallel"), Favano(0.1, normalisation="stochastic")),
+    (policies.FedAvgPolicy(4), Asynchronous(0.1, server_lr=0.5)),
+    (policies.DeFedAvgNIIDPolicy(4), Asynchronous(0.1, server_lr=0.5)),
+    (policies.DeFedAvgNIIDPolicy(4, variant="hold"), Asynchronous(0.1, server_lr=0.5)),
+    (policies.DeFedAvgNIIDPolicy(4, empty="skip"), Asynchronous(0.1, server_lr=0.5)),
+    (policies.DeFedAvgNIIDPolicy(1, empty="skip"), Asynchronous(0.1, server_lr=0.5)),
+    (policies.DeFedAvgIIDPolicy(4), Asynchronous(0.1, server_lr=0.5)),
+    (policies.FedBuffPolicy(4), Asynchronous(0.1, server_lr=0.5)),
+    (policies.FedBuffPolicy(4), Asynchronous(0.1, server_lr=0.5, staleness_power=0.5)),
+    (policies.AsySGPolicy(4), Asynchronous(1.0, server_lr=0.1)),
+    (policies.FavanoPolicy(4), Favano(0.1)),
+    (policies.FavanoPolicy(4, contact="parallel", wait=4 / 3), Favano(0.1, normalisation="deterministic")),
+    (policies.FavanoPolicy(4, contact="parallel"), Favano(0.1, normalisation="stochastic")),
 ]
 
 
@@ -139,7 +131,7 @@ def test_training_is_the_naive_replay(policy: Policy, algorithm: Asynchronous, i
 
 def test_favano_keeps_a_model_that_nobody_changes() -> None:
     """The weights of the server's own and of the clients' models sum to one."""
-    w = train(clock(FavanoPolicy(4)), Favano(1e-300))
+    w = train(clock(policies.FavanoPolicy(4)), Favano(1e-300))
     np.testing.assert_allclose(w, np.broadcast_to(w[0], np.shape(w)), rtol=0, atol=1e-12)
-    rate = train(clock(FavanoPolicy(4)), replace(Favano(0.1), server_lr=5.0))
-    np.testing.assert_array_equal(rate, train(clock(FavanoPolicy(4)), Favano(0.1)), "it has no global rate")
+    rate = train(clock(policies.FavanoPolicy(4)), replace(Favano(0.1), server_lr=5.0))
+    np.testing.assert_array_equal(rate, train(clock(policies.FavanoPolicy(4)), Favano(0.1)), "it has no global rate")

@@ -23,19 +23,7 @@ from reproduce.engine.rule import Exits, OrderedDropout, Rule
 from reproduce.engine.stacking import Chunk, Plans
 from reproduce.engine.strategies import STACK
 from reproduce.engine.trainer import Trainer
-from reproduce.models.declared import (
-    MLP,
-    VGG19,
-    AlexNet,
-    EarlyExits,
-    FastText,
-    ImageNetResNet,
-    NormConvNet,
-    Perceptron,
-    ProjectedConvNet,
-    ResNet,
-    Softmax,
-)  # fmt: skip
+from reproduce.models import declared
 from reproduce.models.model import Model
 from reproduce.problem import Quadratic
 from reproduce.settings import settings
@@ -93,18 +81,18 @@ def work(model: Model, *shape: int, batch: int = 8, samples: int = 16, classes: 
 
 IMAGE = (3, 32, 32)
 NETWORKS = {
-    "softmax": (work(Softmax(64, 10), 64), 9, 10),
-    "MLP": (work(MLP(64, 16, 10), 64), 15, 16),
-    "perceptron": (work(Perceptron(64, (16, 8), 10), 64), 21, 22),
+    "softmax": (work(declared.Softmax(64, 10), 64), 9, 10),
+    "MLP": (work(declared.MLP(64, 16, 10), 64), 15, 16),
+    "perceptron": (work(declared.Perceptron(64, (16, 8), 10), 64), 21, 22),
     "CNN": (work(CNN28, 1, 28, 28), 43, 51),
     "CIFAR CNN": (work(CNN_CIFAR, *IMAGE), 38, 41),
-    "CNN with normalisation": (work(NormConvNet(), *IMAGE), 63, 68),
-    "running normalisation": (work(NormConvNet(normalisation="running"), *IMAGE), 93, 98),
-    "projected": (work(ProjectedConvNet(), *IMAGE), 85, 92),
-    "ResNet-18": (work(ResNet(), *IMAGE), 149, 152),
-    "ResNet-18 of ImageNet": (work(ImageNetResNet(), *IMAGE), 282, 285),
-    "AlexNet": (work(AlexNet(), *IMAGE), 64, 71),
-    "VGG-19": (work(VGG19(), *IMAGE), 114, 121),
+    "CNN with normalisation": (work(declared.NormConvNet(), *IMAGE), 63, 68),
+    "running normalisation": (work(declared.NormConvNet(normalisation="running"), *IMAGE), 93, 98),
+    "projected": (work(declared.ProjectedConvNet(), *IMAGE), 85, 92),
+    "ResNet-18": (work(declared.ResNet(), *IMAGE), 149, 152),
+    "ResNet-18 of ImageNet": (work(declared.ImageNetResNet(), *IMAGE), 282, 285),
+    "AlexNet": (work(declared.AlexNet(), *IMAGE), 64, 71),
+    "VGG-19": (work(declared.VGG19(), *IMAGE), 114, 121),
     "a large batch": (work(CNN_CIFAR, *IMAGE, batch=512, samples=520), 38, 41),
 }
 """Problem, and the operators that a step of one client, and of a stack, may launch."""
@@ -137,9 +125,9 @@ def offsets(split: ClientSplit, clients: int) -> np.ndarray:
     return np.arange(clients)
 
 
-SMALL = ResNet(1, 10, (4, 6), (1, 1))
+SMALL = declared.ResNet(1, 10, (4, 6), (1, 1))
 NET, RESIDUAL = work(replace(CNN28, dropout=0.0, channel_dropout=0.0), 1, 28, 28), work(SMALL, 1, 28, 28)
-EXITS = work(EarlyExits(1, 10, (4, 6), (1, 1), exits=(1, 2)), 1, 28, 28)
+EXITS = work(declared.EarlyExits(1, 10, (4, 6), (1, 1), exits=(1, 2)), 1, 28, 28)
 NARROWER = Rule(inner=OrderedDropout((SMALL.narrowed(0.5),)))
 TERMS: dict[str, tuple[Any, Rule, dict[str, Any], int, int]] = {
     "nothing": (NET, PLAIN, {}, 31, 34),
@@ -170,6 +158,6 @@ def test_terms(name: str) -> None:
 
 
 def test_other_strategies() -> None:
-    text = work(FastText(40, 3, 10), 16)
+    text = work(declared.FastText(40, 3, 10), 16)
     assert launched(text, "sparse") <= 19
     assert launched(Quadratic(C, 4), "quadratic", Rule(mu=0.1, momentum=0.5)) <= 7

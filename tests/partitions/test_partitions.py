@@ -12,17 +12,9 @@ from hypothesis import strategies as st
 from reproduce.data.batches import Fixed
 from reproduce.data.load import load
 from reproduce.models.declared import Softmax
+from reproduce.partitions import groups
 from reproduce.partitions.base import by_class
 from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass, DirichletClient
-from reproduce.partitions.groups import (
-    DistinctLabels,
-    GroupedDirichlet,
-    GroupedShares,
-    HalfLabels,
-    PartialOverlap,
-    TwoShard,
-    label_groups,
-)
 from reproduce.partitions.labels import IID, ClassPerClient, Sharding, Shards, ShuffledBlocks, TwoClasses
 from reproduce.partitions.split import chosen
 from reproduce.problem import Classification
@@ -101,7 +93,7 @@ def test_sharding_golden_sizes_and_holders() -> None:
 def test_label_groups_table_of_dynamic_init_4_2(
     count: int, overlap: float, first: tuple[int, int], second: tuple[int, int]
 ) -> None:
-    a, b = label_groups(count, overlap)
+    a, b = groups.label_groups(count, overlap)
     assert a == tuple(range(first[0], first[1] + 1))
     assert b == tuple(range(second[0], second[1] + 1))
 
@@ -115,8 +107,8 @@ COMPLETE: list[Any] = [  # every sample exactly once
     DirichletClass(0.5, min_size=1),
     DirichletClient(0.5),
     CappedDirichlet(0.5, None),
-    HalfLabels(),
-    PartialOverlap(),
+    groups.HalfLabels(),
+    groups.PartialOverlap(),
 ]
 PARTIAL: list[Any] = [ShuffledBlocks(None), Sharding(2, None), BalancedDirichlet(0.5, None)]
 
@@ -160,9 +152,9 @@ def test_grouped_shares_cut_each_label_over_the_clients_of_its_group(
 ) -> None:
     """Label by label as an independent loop cuts it: at floor(cumulative share * samples)."""
     labels, clients, seed = problem
-    parts = GroupedShares(alpha, overlap, min_size=0).split(labels, clients, seed)
+    parts = groups.GroupedShares(alpha, overlap, min_size=0).split(labels, clients, seed)
     n = clients // 2
-    for g, given_labels in enumerate(label_groups(labels.max() + 1, overlap)):
+    for g, given_labels in enumerate(groups.label_groups(labels.max() + 1, overlap)):
         rng = np.random.default_rng([seed, 1, g + 1])
         while True:
             wanted: list[list[int]] = [[] for _ in range(n)]
@@ -188,7 +180,7 @@ def test_groups_with_label_sets_of_their_own(
     label_set = st.lists(st.integers(0, int(labels.max())), min_size=1, unique=True).map(tuple)
     sets = tuple(data.draw(st.lists(label_set, min_size=1, max_size=4)))
     each = data.draw(st.integers(1, 7))
-    parts = GroupedDirichlet(alpha, label_sets=sets).split(labels, each * len(sets), seed)
+    parts = groups.GroupedDirichlet(alpha, label_sets=sets).split(labels, each * len(sets), seed)
     for g, given_labels in enumerate(sets):
         group = parts[g * each : (g + 1) * each]
         assert np.array_equal(np.sort(np.concatenate(group)), np.flatnonzero(np.isin(labels, given_labels)))
@@ -197,10 +189,10 @@ def test_groups_with_label_sets_of_their_own(
 
 def test_label_sets_of_two_groups_are_those_of_an_overlap() -> None:
     """The same samples to the same clients: the streams are those of the groups. A third group changes nothing."""
-    a, b = label_groups(10, 0.2)
-    declared = GroupedDirichlet(0.3, 0.2).split(FASHION, 10, 4)
+    a, b = groups.label_groups(10, 0.2)
+    declared = groups.GroupedDirichlet(0.3, 0.2).split(FASHION, 10, 4)
     for sets in ((a, b), (a, b, (9,))):
-        parts = GroupedDirichlet(0.3, label_sets=sets).split(FASHION, 5 * len(sets), 4)
+        parts = groups.GroupedDirichlet(0.3, label_sets=sets).split(FASHION, 5 * len(sets), 4)
         assert all(np.array_equal(p, q) for p, q in zip(declared, parts, strict=False))
     assert set(FASHION[np.concatenate(parts[10:])]) == {9}
 
@@ -247,7 +239,7 @@ def test_fast_loops_follow_the_law_of_the_slow_ones(name: str) -> None:
     def fast(seed: int) -> list[np.ndarray]:
         if name == "balanced":
             return BalancedDirichlet(alpha, None).split(labels, clients, seed)
-        return GroupedDirichlet(alpha).split_group(
+        return groups.GroupedDirichlet(alpha).split_group(
             list(by_class(labels).values()), clients, np.random.default_rng(seed)
         )
 
@@ -261,7 +253,7 @@ def test_fast_loops_follow_the_law_of_the_slow_ones(name: str) -> None:
 
 def test_who_has_used_up_the_classes_of_its_prior_takes_from_all_others_alike() -> None:
     labels = np.repeat(np.arange(4), 100)
-    first, _ = GroupedDirichlet(1e-3, label_sets=((0, 1, 2, 3),)).split(labels, 2, 0)
+    first, _ = groups.GroupedDirichlet(1e-3, label_sets=((0, 1, 2, 3),)).split(labels, 2, 0)
     own, *others = np.sort(np.bincount(labels[first], minlength=4))[::-1]
     assert own == 100
     assert min(others) > 15, "33 each are expected"
@@ -358,21 +350,21 @@ def test_half_partial_overlap_distinct() -> None:
     def held(partition: Any) -> list[list[int]]:
         return [np.unique(CIFAR[p]).tolist() for p in partition.split(CIFAR, 10, 0)]
 
-    assert held(HalfLabels()) == [[0, 1, 2, 3, 4]] * 5 + [[5, 6, 7, 8, 9]] * 5
-    assert held(PartialOverlap()) == [[0, 1, 2, 3, 4, 5]] * 5 + [[4, 5, 6, 7, 8, 9]] * 5
-    assert held(DistinctLabels()) == [[c] for c in range(10)]
-    assert sizes(HalfLabels().split(CIFAR, 10, 0)) == [5000] * 10
-    assert sizes(PartialOverlap().split(CIFAR, 10, 0)) == [5000] * 10
+    assert held(groups.HalfLabels()) == [[0, 1, 2, 3, 4]] * 5 + [[5, 6, 7, 8, 9]] * 5
+    assert held(groups.PartialOverlap()) == [[0, 1, 2, 3, 4, 5]] * 5 + [[4, 5, 6, 7, 8, 9]] * 5
+    assert held(groups.DistinctLabels()) == [[c] for c in range(10)]
+    assert sizes(groups.HalfLabels().split(CIFAR, 10, 0)) == [5000] * 10
+    assert sizes(groups.PartialOverlap().split(CIFAR, 10, 0)) == [5000] * 10
     hundred = balanced(100, 20)
-    assert np.unique(hundred[DistinctLabels().split(hundred, 10, 0)[3]]).tolist() == list(range(30, 40))
+    assert np.unique(hundred[groups.DistinctLabels().split(hundred, 10, 0)[3]]).tolist() == list(range(30, 40))
 
 
 @pytest.mark.parametrize(
     ("partition", "count", "clients", "each"),
-    [(TwoShard(), 10, 10, 2), (TwoShard(), 100, 10, 20), (TwoShard(False), 200, 20, 20)],
+    [(groups.TwoShard(), 10, 10, 2), (groups.TwoShard(), 100, 10, 20), (groups.TwoShard(False), 200, 20, 20)],
 )
 def test_two_shard_gives_two_halves_of_each_label_to_different_clients(
-    partition: TwoShard, count: int, clients: int, each: int
+    partition: groups.TwoShard, count: int, clients: int, each: int
 ) -> None:
     labels = balanced(count, 40)
     for seed in range(20):

@@ -11,6 +11,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from reproduce.clocks.events import Script
+from reproduce.systems import schedule
 from reproduce.systems.policies import (
     AsySGPolicy,
     DeFedAvgIIDPolicy,
@@ -19,20 +20,9 @@ from reproduce.systems.policies import (
     FedAvgPolicy,
     FedBuffPolicy,
 )
-from reproduce.systems.schedule import (
-    CIFAR10,
-    FASHION_MNIST,
-    Aggregation,
-    ClientJob,
-    Explicit,
-    Pace,
-    Policy,
-    Schedule,
-    Timeline,
-    UniformSlowdown,
-)
+from reproduce.systems.schedule import Explicit, Pace, Policy, Schedule
 
-F, C = FASHION_MNIST, CIFAR10
+F, C = schedule.FASHION_MNIST, schedule.CIFAR10
 
 
 def clock(policy: Policy, pace: Pace = F) -> Schedule:
@@ -77,10 +67,10 @@ def test_golden_schedules(
 
 
 def test_golden_speeds_and_draws() -> None:
-    s = UniformSlowdown().slowdowns(0, 100)
+    s = schedule.UniformSlowdown().slowdowns(0, 100)
     assert s[:6] == pytest.approx([3.079592, 1.707823, 2.490612, 1.557105, 4.867331, 3.799711], abs=5.1e-7)
     assert [s.min(), s.max(), s.mean()] == pytest.approx([1.042327, 4.978954, 3.049957], abs=5.1e-7)
-    rate = UniformSlowdown(model="rate").slowdowns(0, 100)
+    rate = schedule.UniformSlowdown(model="rate").slowdowns(0, 100)
     assert rate == pytest.approx(5 / s)
     drawn = clock(FedAvgPolicy(10)).simulate(0, aggregations=1)[0]
     assert [u.client for u in drawn.updates] == sorted([92, 42, 18, 63, 96, 28, 99, 21, 7, 43])
@@ -95,20 +85,20 @@ def test_pace_of_the_paper() -> None:
 SETS = ((0, 2), (0, 1), (1, 2))
 
 
-def figure1(policy: Policy, horizon: float = 20) -> Timeline:
+def figure1(policy: Policy, horizon: float = 20) -> schedule.Timeline:
     pace = Pace(1.0, 0.0, 0.0, Explicit((2.0, 3.3, 5.1)))
     return Schedule(policy, 3, 1, pace).timeline(0, horizon=horizon)
 
 
-def members(aggregation: Aggregation) -> set[tuple[int, int]]:
+def members(aggregation: schedule.Aggregation) -> set[tuple[int, int]]:
     return {(update.client + 1, update.start_version) for update in aggregation.updates}
 
 
-def times(trace: Timeline) -> list[float]:
+def times(trace: schedule.Timeline) -> list[float]:
     return [aggregation.time for aggregation in trace.aggregations]
 
 
-def lane(trace: Timeline, client: int) -> list[tuple[float, float, int]]:
+def lane(trace: schedule.Timeline, client: int) -> list[tuple[float, float, int]]:
     return [(round(j.start, 9), round(j.end, 9), j.start_version) for j in trace.jobs if j.client == client - 1]
 
 
@@ -233,7 +223,7 @@ def test_every_trace(timed: Schedule, seed: int, horizon: int) -> None:
         assert list(trace.aggregations) == timed.simulate(seed, aggregations=len(trace.aggregations))
     assert -1e-12 <= trace.idle <= 1
 
-    lanes: dict[int, list[ClientJob]] = defaultdict(list)
+    lanes: dict[int, list[schedule.ClientJob]] = defaultdict(list)
     for job in trace.jobs:
         lanes[job.client].append(job)
     for lane in lanes.values():
@@ -249,8 +239,8 @@ def test_every_trace(timed: Schedule, seed: int, horizon: int) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Schedule(DeFedAvgIIDPolicy(4), 3, 1, FASHION_MNIST),
-        lambda: Schedule(AsySGPolicy(1), 3, 2, FASHION_MNIST),
+        lambda: Schedule(DeFedAvgIIDPolicy(4), 3, 1, schedule.FASHION_MNIST),
+        lambda: Schedule(AsySGPolicy(1), 3, 2, schedule.FASHION_MNIST),
         lambda: Schedule(FavanoPolicy(1), 3, 1, Pace(1.0, 0.0, 0.0)),
         lambda: Schedule(FedAvgPolicy(1), 3, 1, Pace(1.0, 1.0, 1.0, Explicit((1.0, 2.0)))),
         lambda: Pace(0.0, 0.0, 0.0),
@@ -268,4 +258,4 @@ def test_nonsense_is_refused(make) -> None:
 
 def test_as_many_updates_as_there_are_clients_make_sense() -> None:
     for policy in (DeFedAvgIIDPolicy(3), FedBuffPolicy(3, "n"), AsySGPolicy(3, "n"), FavanoPolicy(3)):
-        assert Schedule(policy, 3, 1, FASHION_MNIST).simulate(0, aggregations=1)
+        assert Schedule(policy, 3, 1, schedule.FASHION_MNIST).simulate(0, aggregations=1)

@@ -14,18 +14,8 @@ from scipy import stats
 from verdict_cells import cells, interval, one_sided, outcome, runs, verdict
 
 from benchmarks.rules import KINDS, noise, residuals, wrong
-from reproduce.verdicts.judging import (
-    INF,
-    LEVEL,
-    NO_INFORMATION,
-    Observation,
-    Region,
-    Unit,
-    level_at,
-    median_interval,
-    share_interval,
-    t_interval,
-)
+from reproduce.verdicts import judging
+from reproduce.verdicts.judging import INF, LEVEL, Observation, Region, Unit
 
 AHEAD = Region(0.0, INF, strict=True)
 
@@ -45,7 +35,7 @@ def test_the_interval_of_the_median_is_the_inverted_sign_test(level: float) -> N
     for n, positive in ((total, part) for total in range(1, 26) for part in range(total + 1)):
         values = [INF] * positive + [-float(i + 1) for i in range(n - positive)]
         p = stats.binomtest(positive, n).pvalue
-        low, high = median_interval(values, level)
+        low, high = judging.median_interval(values, level)
         assert (low > 0 or high < 0) == (p <= 1 - level), (n, positive)
 
 
@@ -58,10 +48,10 @@ def test_two_seeds_that_agree_by_chance_decide_nothing() -> None:
 
 
 def test_agreement_on_a_grid_gives_the_smallest_spread_of_the_grid() -> None:
-    off = t_interval([10.0, 10.0, 11.0])
-    same = t_interval([10.0, 10.0, 10.0], step=1.0)
+    off = judging.t_interval([10.0, 10.0, 11.0])
+    same = judging.t_interval([10.0, 10.0, 10.0], step=1.0)
     assert same[1] - same[0] == pytest.approx(off[1] - off[0])
-    assert t_interval([10.0, 10.0, 11.0], step=1.0) == off
+    assert judging.t_interval([10.0, 10.0, 11.0], step=1.0) == off
     assert Unit([(1.0, 1.0)] * 3, AHEAD, step=1.0).judged.says == "inconclusive"
     assert Unit([(2.0, 2.0)] * 3, AHEAD, step=1.0).judged.says == "for"
 
@@ -145,9 +135,9 @@ def test_one_of_many_contradicts_where_holm_says_so(tmp_path: Path, shift: float
 
 
 def test_nothing_is_said_by_bounds_on_both_sides() -> None:
-    assert Unit([NO_INFORMATION] * 30, AHEAD).judged.says == "inconclusive"
+    assert Unit([judging.NO_INFORMATION] * 30, AHEAD).judged.says == "inconclusive"
     assert Unit([(1.0, INF), (-INF, 2.0), (1.0, 1.0)], AHEAD).judged.says == "inconclusive"
-    assert math.isnan(Unit([NO_INFORMATION] * 3, AHEAD).judged.value)
+    assert math.isnan(Unit([judging.NO_INFORMATION] * 3, AHEAD).judged.value)
 
 
 SAYS = ("against", "inconclusive", "for")
@@ -198,7 +188,7 @@ def test_the_interval_of_a_share_is_that_of_scipy(n: int) -> None:
     for yes in range(n + 1):
         test = stats.binomtest(yes, n)
         expected = test.proportion_ci(0.95, "exact")
-        low, high = share_interval([1.0] * yes + [0.0] * (n - yes))
+        low, high = judging.share_interval([1.0] * yes + [0.0] * (n - yes))
         assert (low, high) == pytest.approx((expected.low, expected.high))
         assert (low > 0.5 or high < 0.5) == (test.pvalue <= 0.05)
 
@@ -229,7 +219,7 @@ def test_all_looks_together_err_less_than_twice_as_often_as_the_first() -> None:
         pairs = zip(numbers, levels, strict=True)
         return any(Unit(plain(row[:n]), ABOVE, level=level).judged.says != "inconclusive" for n, level in pairs)
 
-    looks = [level_at(look) for look, _ in enumerate(numbers, 1)]
+    looks = [judging.level_at(look) for look, _ in enumerate(numbers, 1)]
     assert looks[:3] == [LEVEL, pytest.approx(0.975), pytest.approx(0.9875)]
     wrong, uncounted = (np.mean([called(row.tolist(), levels) for row in draws]) for levels in (looks, [LEVEL] * 5))
     assert wrong < 0.1 < uncounted
