@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from unplayed import Unplayed
+from written import Unplayed
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel

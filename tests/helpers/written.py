@@ -1,7 +1,9 @@
-"""Results files as tests write them: runs of one row each, with little said of where they come from."""
+"""Results files and cells as tests write them: runs of one row each, with little said of where they come from; a clock
+of experiments that are declared, stored and shown, but never run."""
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +78,18 @@ def edit(
 def runs(path: str | Path) -> tuple[Stored, ...]:
     """Those of a results file."""
     return store.result(Path(path))[1]
+
+
+def cells(folder: Path, name: str, frame: pd.DataFrame) -> None:
+    """Cells as they are committed, with their record."""
+    folder.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(folder / f"{name}.csv", index=False)
+    store.record(folder / f"{name}.csv").write_text(json.dumps(store.sealed({}, folder / f"{name}.csv")))
+
+
+@dataclass(frozen=True)
+class Unplayed:
+    value: float = 0.0
+
+    def check(self, experiment: object) -> None:
+        """Everything goes with everything."""

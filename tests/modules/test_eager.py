@@ -1,5 +1,7 @@
 """A user's own module: traced and stacked, or by itself; its numbers are those of torch; what is wrong is one line."""
 
+import copy
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,8 +10,8 @@ import torch
 import torch.fx.experimental.symbolic_shapes  # what examinations import, once for all
 from own_kinds import KINDS
 from own_modules import ALONE, DROPPED, REFUSED, TRACED
-from plain_loops import LOOPS, RATE, ROUNDS, SEED, STEPS, plainly
 from runs import run
+from torch import Tensor, nn
 
 from benchmarks.graphs import SOURCES, networks
 from reproduce.algorithms.base import FedAvg
@@ -25,10 +27,13 @@ from reproduce.models.network import Network
 from reproduce.partitions.labels import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings
+from reproduce.streams import globally, rng
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 
 CLIENTS = 4
+ROUNDS, STEPS, RATE, SEED = 2, 2, 0.1, 5
+LOOPS = ("anew", "copied", "reused")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what torch says of what it would have otherwise
 
@@ -47,6 +52,76 @@ def network(name: str) -> Network:
 def experiment(model: Model, momentum: float = 0.0) -> Experiment:
     problem = Classification("digits", model, IID(), CLIENTS, Fixed(1000), train_samples=42, test_samples=20)
     return Experiment({}, problem, System(Steps(STEPS)), FedAvg(RATE, momentum=momentum), Rounds(ROUNDS))
+
+
+# FedAvg on a module as everybody writes it, by torch alone: one deep copy a client, one module for all, one made anew.
+# The luck of a local run is that of the engine's stream; all else is torch's.
+
+
+def vector(module: nn.Module) -> dict[str, Tensor]:
+    """What clients send: parameters, and the buffers of floating point that the state holds."""
+    stored, known = set(nn.Module.state_dict(module)), {}
+    for name, t in [*module.named_parameters(), *module.named_buffers()]:
+        if isinstance(t, nn.Parameter) or (name in stored and t.is_floating_point()):
+            known[name] = t
+    return known
+
+
+@torch.no_grad()
+def load(module: nn.Module, values: dict[str, Tensor]) -> nn.Module:
+    for name, t in vector(module).items():
+        if not torch.equal(t.to(values[name].dtype), values[name]):  # doubles stay what they are
+            t.copy_(values[name])
+    return module
+
+
+def sent(module: nn.Module) -> dict[str, Tensor]:
+    return {n: t.detach().float().clone() for n, t in vector(module).items()}
+
+
+def plainly(
+    loop: str, make: Callable[[], nn.Module], task: Any, momentum: float = 0.0
+) -> tuple[dict[str, Tensor], float]:
+    """The last model, and its loss on the test set."""
+    loss, data = nn.functional.cross_entropy, task.device_data
+    whole = make()
+    x = sent(whole)
+
+    def client(values: dict[str, Tensor]) -> nn.Module:
+        mine = {"anew": make, "copied": lambda: copy.deepcopy(whole), "reused": lambda: whole}[loop]()
+        return load(mine, values)
+
+    for r in range(ROUNDS):
+        ends = []
+        for c, where in enumerate(task.indices):
+            luck = int(rng("dropout", SEED, r, c).integers(2**62))
+            mine = client(x)
+            mine.train()
+            optimiser = torch.optim.SGD(mine.parameters(), RATE, momentum=momentum)
+            with globally("module", luck % 2**32, luck >> 32):
+                for _ in range(STEPS):
+                    optimiser.zero_grad()
+                    out = mine(data.train_x[where].clone(memory_format=torch.contiguous_format))
+                    loss(getattr(out, "logits", out), data.train_y[where]).backward()
+                    optimiser.step()
+            ends.append(sent(mine))
+        weights = [float(w) for w in task.weights]
+        for n in x:
+            same = all(torch.equal(e[n], ends[0][n]) for e in ends)
+            x[n] = ends[0][n] if same else sum(w * e[n] for w, e in zip(weights, ends, strict=True))  # type: ignore[assignment]
+        load(whole, x)
+    last = client(x)
+    for grads in (False, True):
+        last.eval()
+        try:
+            with globally("module", SEED), torch.set_grad_enabled(grads):
+                out = last(data.test_x.clone(memory_format=torch.contiguous_format))
+            break
+        except RuntimeError:
+            last = client(x)
+    value = loss(getattr(out, "logits", out), data.test_y).item()
+    last.train()
+    return x, value
 
 
 @pytest.mark.parametrize("name", [*TRACED, *DROPPED, *ALONE, *KINDS])

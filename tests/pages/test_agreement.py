@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from made_cells import put
+import written
 from scipy import stats
 
 from reproduce.declare.paper import papers
@@ -25,7 +25,7 @@ def table2(folder: Path, *rows: tuple[str, str, list[float], bool]) -> pd.DataFr
         for a, m, values, bound in rows
         for seed, value in enumerate(values)
     ]
-    put(folder, "fedagrac_table2", pd.DataFrame(cells))
+    written.cells(folder, "fedagrac_table2", pd.DataFrame(cells))
     found = readings.of_table("fedagrac", "table2", folder)
     return found[found["ours"].notna()].set_index(["series", "metric"], drop=False)
 

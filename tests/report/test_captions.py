@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from unplayed import Unplayed
+from written import Unplayed
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel

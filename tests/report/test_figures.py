@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from table_cells import render
-from unplayed import Unplayed
+from written import Unplayed
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel

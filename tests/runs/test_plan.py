@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from unplayed import Unplayed
+from written import Unplayed
 
 from reproduce import workflow
 from reproduce.declare.artifact import Artifact

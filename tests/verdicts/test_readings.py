@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from made_cells import put
+import written
 
 from reproduce.declare.experiment import PACKAGE
 from reproduce.declare.paper import papers
@@ -42,9 +42,9 @@ def table9(offsets: Mapping[tuple[str, str], float], **more: str) -> pd.DataFram
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     everywhere = {pair: 5.0 for offsets in OFFSETS.values() for pair in offsets}
-    put(tmp_path, "dynamic_init_table9", table9(everywhere))
+    written.cells(tmp_path, "dynamic_init_table9", table9(everywhere))
     read = [table9(offsets, table="table9", reading=name) for name, offsets in OFFSETS.items()]
-    put(tmp_path, "dynamic_init_readings", pd.concat(read))
+    written.cells(tmp_path, "dynamic_init_readings", pd.concat(read))
     return tmp_path
 
 
@@ -154,8 +154,8 @@ def test_a_claim_that_turns_under_a_reading_depends_and_never_follows_it(tmp_pat
     own = read["init_scheme"] == "proposed"
     read["value"] += 0.001 * read["seed"] * own
     behind = read.assign(value=read["value"] - 9.0 * (own & (read["label_distribution"] == "half")), num_clients=10)
-    put(results / "paper/cells", "dynamic_init_table9", behind)
-    put(results / "paper/cells", "dynamic_init_readings", read.assign(table="table9", reading="rate 0.1"))
+    written.cells(results / "paper/cells", "dynamic_init_table9", behind)
+    written.cells(results / "paper/cells", "dynamic_init_readings", read.assign(table="table9", reading="rate 0.1"))
 
     def judged(file: str) -> Verdict:
         path.write_text(file)
