@@ -14,22 +14,10 @@ import pandas as pd
 
 from reproduce.declare.paper import Metric
 from reproduce.report.names import canonical
+from reproduce.verdicts import observations
 from reproduce.verdicts.claims import TRANSFORMS, Check, bound, form_of, listed, operand_values, statement
 from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit
-from reproduce.verdicts.observations import (
-    ENDS,
-    SURE,
-    NotRun,
-    compare,
-    pick,
-    refuse_duplicates,
-    resolution,
-    select,
-    settings_of,
-    summed,
-    unit_names,
-    whole,
-)
+from reproduce.verdicts.observations import ENDS, SURE, NotRun, compare
 
 Operand = list[tuple[str, pd.DataFrame]]
 """(name, rows) of each thing that a side of a comparison names."""
@@ -65,10 +53,10 @@ def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -
         if name not in present:
             raise NotRun(f"metric {name} is not in the cells")
     cells = cells[cells["metric"].isin(names)]
-    frame, missing = select(cells, check.get("for", {}))
+    frame, missing = observations.select(cells, check.get("for", {}))
     if "sum_over" in check:
-        frame = summed(refuse_duplicates(frame), listed(check["sum_over"]))
-    frame = refuse_duplicates(frame)
+        frame = observations.summed(observations.refuse_duplicates(frame), listed(check["sum_over"]))
+    frame = observations.refuse_duplicates(frame)
     groups = [frame] if check.get("over") == "metric" else [frame[frame["metric"] == name] for name in names]
     units = {name: metrics[name].unit for name in names}
     better = {name: check.get("direction", metrics[name].better) for name in names}
@@ -79,7 +67,7 @@ def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -
     ]
     rows = _concat([e.rows for e in found])
     first, unit = found[0], units[names[0]]
-    first.rows = rows.assign(unit=unit_names(rows))
+    first.rows = rows.assign(unit=observations.unit_names(rows))
     first.missing = list(dict.fromkeys([*missing, *(m for e in found for m in e.missing)]))
     if not (first.log or first.what == "share") and "metric" in rows:
         first.units = {name: units[m] for name, m in zip(first.rows["unit"], rows["metric"], strict=True)}
@@ -103,7 +91,7 @@ class _Asked:
     missing: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.step = resolution(self.frame, self.unit)
+        self.step = observations.resolution(self.frame, self.unit)
         self.ceiling = 100.0 if self.unit == "percent" else math.nan
 
     def evidence(self) -> Evidence:
@@ -179,7 +167,7 @@ class _Asked:
             raise NotRun("nothing to compare: no rows with " + ", ".join(self.missing))
         (first, a), (second, b) = found
         per = listed(self.check.get("per", [])) or ["metric"]
-        both = whole(a.merge(b, on=[*settings_of(a), "seed"], suffixes=("", "_")), per)
+        both = observations.whole(a.merge(b, on=[*observations.settings_of(a), "seed"], suffixes=("", "_")), per)
         rows = []
         for names, group in both.groupby([*per, "seed"], sort=False):
             x, y = (self.sign * group[c].to_numpy() for c in ("low", "low_"))
@@ -230,7 +218,7 @@ class _Asked:
             raise NotRun(f"column {over} is not in the cells")
         have, values = set(self.frame[over]), [canonical(v) for v in operand_values(operand)]
         self.missing += [f"{over} {v}" for v in values if v not in have]
-        found = pick(self.frame, over, operand, self.sign, self.ratios)
+        found = observations.pick(self.frame, over, operand, self.sign, self.ratios)
         if needed and not found:
             raise NotRun(f"no rows with {' or '.join(f'{over} {v}' for v in values)}")
         return found
@@ -275,7 +263,7 @@ def units_of(found: Evidence, rows: pd.DataFrame, quantity: str, level: float) -
         steps = {str(name): float(step) for name, step in rows.groupby("unit")["step"].max().items()}
     elif not found.log:
         for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
-            steps |= dict.fromkeys(group["unit"].unique(), resolution(group, found.unit))
+            steps |= dict.fromkeys(group["unit"].unique(), observations.resolution(group, found.unit))
     units = []
     for name, mine in rows.groupby("unit", sort=False):
         sure = (float(mine[SURE[0]].min()), float(mine[SURE[1]].max())) if SURE[0] in mine else NO_INFORMATION
