@@ -42,19 +42,7 @@ from collections.abc import Callable, Sequence
 import numpy
 import torch
 
-from benchmarks import (
-    choice,
-    cohorts,
-    faults,
-    gpu,
-    hour,
-    modules,
-    planned,
-    precision,
-    schedules,
-    texts,
-    whole,
-)
+from benchmarks import choice, cohorts, faults, gpu, hour, modules, planned, precision, schedules, texts, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.declare.paper import papers as known
