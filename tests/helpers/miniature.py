@@ -45,6 +45,16 @@ class Record:
     def check(self, experiment):
         pass
 """,
+    "reproduce/problem.py": "from typing import Literal\n\nScore = Literal['auc']\n",
+    "reproduce/clocks/__init__.py": "",
+    "reproduce/clocks/step.py": """
+from dataclasses import dataclass
+from typing import Literal
+
+@dataclass(frozen=True)
+class Clock:
+    lr_decay: Literal["", "cosine"] = ""
+""",
     "reproduce/data/__init__.py": "",
     "reproduce/data/load.py": """
 from types import SimpleNamespace
