@@ -7,6 +7,8 @@ is run has a lead as well, it is that of two algorithms, and an effect is clear 
 does not follow this ends in a UserError that names the file, the entry and the field.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
