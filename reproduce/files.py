@@ -77,8 +77,8 @@ def unwritable(path: Path, error: OSError | ValueError) -> UserError:
         return UserError(
             f"no space left to write {path}: free some space and start again; what was finished before is kept"
         )
-    why = getattr(error, "strerror", None) or error
-    return UserError(f"cannot write {path} ({why}): name a file in a folder that you may write to")
+    reason = getattr(error, "strerror", None) or error
+    return UserError(f"cannot write {path} ({reason}): name a file in a folder that you may write to")
 
 
 def check_writable(path: Path) -> None:

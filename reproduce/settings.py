@@ -76,9 +76,9 @@ def settings() -> Settings:
     data, store = _folder("REPRODUCE_DATA", "data"), _folder("REPRODUCE_STORE", ".reproduce")
     to_target = _word("REPRODUCE_TO_TARGET", "0", "1") == "1"
     reuse = _word("REPRODUCE_REUSE", "0", "1") == "1"
-    asked = variable("REPRODUCE_PRECISION")
+    requested = variable("REPRODUCE_PRECISION")
     save = _folder("REPRODUCE_SAVE", "") if variable("REPRODUCE_SAVE") else None
-    return Settings(data, store, device, threads, precision, checkpoint, to_target, reuse, asked, save)
+    return Settings(data, store, device, threads, precision, checkpoint, to_target, reuse, requested, save)
 
 
 def _word(name: str, *known: str) -> str:

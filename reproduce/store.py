@@ -87,9 +87,9 @@ def result(path: Path) -> tuple[pa.Table, tuple[Stored, ...]]:
         with parquet.ParquetFile(path) as file:
             table = file.read(use_threads=False)
         metadata = table.schema.metadata or {}
-        said = metadata.get(b"provenance", b"null")
-        note = json.loads(said)
-        if not isinstance(note, dict) or metadata.get(b"seal") != of_note(said):
+        raw = metadata.get(b"provenance", b"null")
+        note = json.loads(raw)
+        if not isinstance(note, dict) or metadata.get(b"seal") != of_note(raw):
             raise Unusable(f"{BROKEN}: its provenance is not what was written")
         if note.get("content") != of_table(table):
             raise Unusable(f"{BROKEN}: it holds other numbers than were written")
@@ -116,9 +116,9 @@ def _runs(note: Mapping[str, Any]) -> tuple[Stored, ...]:
         raise Unusable("its provenance is of another version of this package") from None
 
 
-def say(path: Path, why: object) -> None:
+def say(path: Path, reason: object) -> None:
     """Says once, on stderr, why a file is not used."""
-    say_once(f"not used: {path}: {why}")
+    say_once(f"not used: {path}: {reason}")
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -136,15 +136,15 @@ def merge(
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.locked(path.parent):
-        old, there = found(path)
+        old, stored = found(path)
         names = {run.name for run in runs}
-        kept = [run for run in there if run.name not in names and stays(run)]
+        kept = [run for run in stored if run.name not in names and stays(run)]
         new = pa.Table.from_pandas(rows, preserve_index=False)
         starts = [sum(run.rows for run in runs[:i]) for i in range(len(runs))]
         added = [replace(run, start=start) for run, start in zip(runs, starts, strict=True)]
         pieces = [(run, old.slice(run.start, run.rows)) for run in kept if old is not None]
         pieces += [(run, new.slice(run.start, run.rows)) for run in added]
-        pieces.sort(key=_place([run.labels for run in (*there, *runs)]))
+        pieces.sort(key=_place([run.labels for run in (*stored, *runs)]))
         tables = [piece for _, piece in pieces]
         write(path, pa.concat_tables(tables, promote_options="permissive"), [run for run, _ in pieces])
 
@@ -152,8 +152,8 @@ def merge(
 def _place(labels: Sequence[Mapping[str, Any]]) -> Any:
     """Sorts runs by their experiment, in the order of `labels`, and by their seed."""
     order: dict[Any, int] = {}
-    for mine in labels:
-        order.setdefault(tuple(sorted(mine.items())), len(order))
+    for entry in labels:
+        order.setdefault(tuple(sorted(entry.items())), len(order))
     return lambda piece: (order[piece[0].name[:-1]], piece[0].seed)
 
 
@@ -166,18 +166,18 @@ def found(path: Path) -> tuple[pa.Table | None, tuple[Stored, ...]]:
 
 
 def check_data(
-    path: Path, asked: Iterable[tuple[Mapping[str, Any], int]], data: Mapping[str, str], stays: Callable[[Stored], bool]
+    path: Path, pairs: Iterable[tuple[Mapping[str, Any], int]], data: Mapping[str, str], stays: Callable[[Stored], bool]
 ) -> None:
-    """Raises UserError if runs that `merge` would keep beside those asked for, (labels, seed) each, were trained on
-    other data of the same name. data: name -> checksum."""
-    names = {(*sorted(labels.items()), seed) for labels, seed in asked}
+    """Raises UserError if runs that `merge` would keep beside `pairs` (labels, seed) were trained on other data of the
+    same name. data: name -> checksum."""
+    names = {(*sorted(labels.items()), seed) for labels, seed in pairs}
     for run in found(path)[1]:
         theirs = run.training.get("data", {})
-        odd = [name for name, digest in data.items() if theirs.get(name, digest) != digest]
-        if odd and run.name not in names and stays(run):
+        other = [name for name, digest in data.items() if theirs.get(name, digest) != digest]
+        if other and run.name not in names and stays(run):
             raise UserError(
-                f"{path} has runs that were trained on other data ({', '.join(odd)}): restore that data, or delete the "
-                "file, and train again"
+                f"{path} has runs that were trained on other data ({', '.join(other)}): restore that data, or delete "
+                "the file, and train again"
             )
 
 
@@ -214,7 +214,7 @@ def write(path: Path, table: pa.Table, runs: Sequence[Stored]) -> None:
         for run in runs
     ]
     note = {**{name: [*map(json.loads, values)] for name, values in distinct.items()}, "runs": entries}
-    said = json.dumps(finite({**note, "content": of_table(table)}), sort_keys=True).encode()
+    provenance = json.dumps(finite({**note, "content": of_table(table)}), sort_keys=True).encode()
     # Values do not repeat: all first bytes, then all second ones, and so on pack better than a dictionary of them.
     packed: dict[str, Any] = {"use_dictionary": [c for c in table.column_names if c != "value"]}
     packed |= {"use_byte_stream_split": ["value"], "compression": "zstd", "compression_level": 15}
@@ -223,7 +223,7 @@ def write(path: Path, table: pa.Table, runs: Sequence[Stored]) -> None:
         # Arrow's own description of the columns would repeat the provenance in base64.
         with pq.ParquetWriter(file, table.schema, store_schema=False, **packed) as writer:
             writer.write_table(table)
-            writer.add_key_value_metadata({"provenance": said, "seal": of_note(said)})
+            writer.add_key_value_metadata({"provenance": provenance, "seal": of_note(provenance)})
 
     files.write(path, fill)
 
@@ -254,8 +254,8 @@ def cells(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise Unusable("not a file")
     try:
-        if why := _broken(path):
-            raise Unusable(why)
+        if reason := _broken(path):
+            raise Unusable(reason)
         status = path.stat()
         return _cells(path, status.st_mtime_ns, status.st_size)
     except (OSError, RecursionError) as error:
@@ -316,7 +316,7 @@ def sealed(made: Mapping[str, Any], cells: Path) -> dict[str, Any]:
 def _broken(cells: Path) -> str:
     """The reason why a file of cells is not to be trusted, or ""."""
     try:
-        said: Any = json.loads(files.read_text(record(cells)))
+        content: Any = json.loads(files.read_text(record(cells)))
         sealed = of_file(cells)
     except FileNotFoundError:
         return f"{cells.name} has no record {record(cells).name}"
@@ -324,6 +324,6 @@ def _broken(cells: Path) -> str:
         return f"the record {record(cells).name} cannot be read"
     except UserError as error:
         return str(error)
-    if not isinstance(said, dict) or said.get("cells") != sealed:
+    if not isinstance(content, dict) or content.get("cells") != sealed:
         return f"{cells.name} is not what its record says: damaged, or changed by hand"
     return ""

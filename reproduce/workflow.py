@@ -35,8 +35,8 @@ def one_line() -> Iterator[None]:
     try:
         yield
     except (UserError, OSError) as error:
-        said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        print(f"error: {' '.join(said.splitlines())}", file=sys.stderr)
+        message = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        print(f"error: {' '.join(message.splitlines())}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -140,8 +140,8 @@ class Asked:
 
     def aliases(self) -> dict[str, list[str]]:
         """Targets that have no files of their own -> what they stand for, the report first."""
-        whole = {scale: [f"report/{scale}/index.html", *plan.artifact_files(scale)] for scale in SCALES}
-        return {"all": whole[self.config["scale"]], **whole}
+        targets = {scale: [f"report/{scale}/index.html", *plan.artifact_files(scale)] for scale in SCALES}
+        return {"all": targets[self.config["scale"]], **targets}
 
     def made(self) -> dict[str, Made]:
         """Rules without wildcards: the reports, and all artifacts of a paper where they are made together."""
@@ -259,9 +259,9 @@ class Asked:
 
 def job_of(wildcards: Any) -> Known:
     """The job of a rule; UserError for an unknown one."""
-    asked = wildcards.scale, wildcards.paper, wildcards.job
-    found = (job for job in outdated.jobs(wildcards.scale).jobs if (job.scale, job.paper, job.name) == asked)
-    return next(found, None) or known(plan.job(*asked))
+    key = wildcards.scale, wildcards.paper, wildcards.job
+    matches = (job for job in outdated.jobs(wildcards.scale).jobs if (job.scale, job.paper, job.name) == key)
+    return next(matches, None) or known(plan.job(*key))
 
 
 def _trained_mark(job: Known) -> Path:

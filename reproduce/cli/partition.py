@@ -78,12 +78,12 @@ def holdings(split: Split) -> pd.DataFrame:
     import pandas as pd
     from scipy.special import entr
 
-    table = np.array([np.bincount(split.labels[0][mine], minlength=split.data.n_classes) for mine in split.parts[0]])
+    table = np.array([np.bincount(split.labels[0][held], minlength=split.data.n_classes) for held in split.parts[0]])
     samples = table.sum(axis=1)  # of table [clients, classes]
     shares = table / np.maximum(1, samples)[:, None]  # p_c, the share of class c
     largest = [int(row.argmax()) if row.any() else None for row in table]
-    tests = [len(mine) for mine in split.parts[1]] if len(split.parts) > 1 else [None] * len(table)
-    found = {
+    tests = [len(held) for held in split.parts[1]] if len(split.parts) > 1 else [None] * len(table)
+    columns = {
         "client": np.arange(len(table)),
         "samples": samples,
         "classes": (table > 0).sum(axis=1),
@@ -92,7 +92,7 @@ def holdings(split: Split) -> pd.DataFrame:
         "entropy": np.abs(entr(shares).sum(axis=1)) / np.log(2),  # - sum_c p_c log2 p_c, and no -0.0
         "test": pd.Series(tests, dtype=object),
     }
-    return pd.DataFrame(found)
+    return pd.DataFrame(columns)
 
 
 def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> None:
@@ -105,15 +105,15 @@ def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> N
     print_table(header, rows, right=header)
     if len(held) > ROWS:
         print(f"... and {len(held) - ROWS:,} more clients (`--json` has all)")
-    whole, used = about["samples"]["train"].values()
-    drawn = f", of which {used:,} are in use, drawn with the seed {about['subset_seed']}" if used < whole else ""
+    total, used = about["samples"]["train"].values()
+    drawn = f", of which {used:,} are in use, drawn with the seed {about['subset_seed']}" if used < total else ""
     seed = "" if about["seed"] is None else f"; seed {about['seed']}"
     enters = "" if about["depends_on_seed"] else "; the same for all seeds of runs"
-    said = [
+    lines = [
         f"substitute at {benchmark.scale} scale: {benchmark.substitute}" if benchmark.substitute else "",
         f"partition: {about['partition']} among {about['clients']} clients{seed}{enters}",
-        f"data: {about['data']}, {whole:,} training samples{drawn}; the clients hold {held['samples'].sum():,}",
+        f"data: {about['data']}, {total:,} training samples{drawn}; the clients hold {held['samples'].sum():,}",
         f"SHA-256 of the data: {about['data_sha256']}",
         f"checksum of the partition: {about['checksum']}",
     ]
-    print("", *map(fill, filter(None, said)), sep="\n")
+    print("", *map(fill, filter(None, lines)), sep="\n")

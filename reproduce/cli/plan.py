@@ -72,14 +72,14 @@ def _print_groups(jobs: Sequence[Known], artifacts: Sequence[Listed], one: bool)
     """A line for each of the papers, or for each artifact of one."""
     rows = []
     for name in dict.fromkeys(a.id if one else a.paper for a in artifacts):
-        mine = [j for j in jobs if name in (j.artifacts if one else (j.paper,))]
-        each = [j.due for j in mine if trains(j)]
-        lacking = Counter(n for j in mine if not j.holds for n in plan.lacking(j))
+        group = [j for j in jobs if name in (j.artifacts if one else (j.paper,))]
+        each = [j.due for j in group if trains(j)]
+        lacking = Counter(n for j in group if not j.holds for n in plan.lacking(j))
         missing = ", ".join(f"{name} ({count})" for name, count in lacking.items())
         seconds, flops = sum(c.seconds for c in each), short(sum(c.flops for c in each))
         bound = "≤ " * any(c.loose for c in each)
         time = [f"{bound}{duration(seconds)}", flops] if each else ["", ""]
-        rows.append([name, str(len(mine)), str(len(each)), *time, missing])
+        rows.append([name, str(len(group)), str(len(each)), *time, missing])
     header = ["ARTIFACT" if one else "PAPER", "JOBS", "DUE", "TIME", "FLOPS", "DATA SETS MISSING (OF JOBS)"]
     print_table(header, rows, header[1:-1])
 

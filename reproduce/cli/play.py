@@ -75,13 +75,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="also the round and the bytes at which runs reach it, 80 for 80 %%",
     )
     group = parser.add_argument_group("what is done, shown and written")
-    asked = group.add_mutually_exclusive_group()
+    modes = group.add_mutually_exclusive_group()
     for name, about in {
         "--list": "show the benchmarks with size and cost; train nothing",
         "--cost": "show what it would cost; train nothing",
         "--finished": "take results of older code as they are; train nothing",
     }.items():
-        asked.add_argument(name, action="store_true", help=about)
+        modes.add_argument(name, action="store_true", help=about)
     cli.reuse(group)
     cli.as_json(group)
     group.add_argument("--save", metavar="FOLDER", help="gets the trained models, a safetensors file a run")
@@ -130,13 +130,13 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
     return Match(specs, benchmarks, seeds(args.seeds), args.tune, args.all, factors, args.finished)
 
 
-def _play(match: Match, args: argparse.Namespace, said: list[str]) -> None:
+def _play(match: Match, args: argparse.Namespace, notes: list[str]) -> None:
     """Checks a match, says its cost, trains it and shows the result; nothing begins if the result could not be written.
-    said: notes on the user's own data."""
+    notes: on the user's own data."""
     match.check()
     if args.output:
         _check_output(args.output)
-    print(*said, match.cost(), sep="\n", file=sys.stdout if args.cost else sys.stderr)
+    print(*notes, match.cost(), sep="\n", file=sys.stdout if args.cost else sys.stderr)
     if not args.cost:
         match.train()
         _shown(match, args)
@@ -155,9 +155,9 @@ def _check_output(output: Path) -> None:
 def _check_failed(match: Match) -> None:
     """Raises UserError for an algorithm whose own code failed wherever it was run."""
     for spec in match.specs:
-        mine = [e for e in match.entries if e.spec == spec and not e.refused]
-        if mine and all(e.failed and not e.failed.startswith("diverged") for e in mine):  # which is a result
-            raise UserError(f"{spec.text} failed in all its runs: {mine[0].failed}")
+        entries = [e for e in match.entries if e.spec == spec and not e.refused]
+        if entries and all(e.failed and not e.failed.startswith("diverged") for e in entries):  # which is a result
+            raise UserError(f"{spec.text} failed in all its runs: {entries[0].failed}")
 
 
 def _list(benchmarks: list[Benchmark]) -> None:

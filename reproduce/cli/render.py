@@ -52,9 +52,9 @@ def _render(scale: str, name: str, width: float) -> None:
         files.check_writable(file)
     artifact, made = plan.artifact(name), plan.made_from(scale, name)  # before they are read: the cells have no more
     histories = render.read(artifact, scale, plan.sources(scale, name), plan.seeds_read(scale, name))
-    there = {job.panel.name: results.standing(job).words for job in plan.artifact_jobs(scale, name)}
+    states = {job.panel.name: results.standing(job).words for job in plan.artifact_jobs(scale, name)}
     for panel, reason in histories.missing:
-        print(f"{name} at scale {scale}: panel {panel} not run, or in part: {there.get(panel) or reason}")
+        print(f"{name} at scale {scale}: panel {panel} not run, or in part: {states.get(panel) or reason}")
     written = render.make(artifact, histories, Path(), width)
     if width:
         print(*written, sep="\n")

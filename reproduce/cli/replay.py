@@ -48,8 +48,8 @@ def run(args: argparse.Namespace) -> None:
     check_place()
     files.check_writable(results.replay_file(args.scale))
     every = plan.jobs(args.scale)
-    found = [j for j in every if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    todo, failed, lines = [j for j in found if pending(j, args.again)], [], []
+    jobs = [j for j in every if wanted.intersection(j.artifacts) and results.standing(j).exists]
+    todo, failed, lines = [j for j in jobs if pending(j, args.again)], [], []
     if todo and not args.target:
         raise UserError(f"name a paper or an artifact to replay; there are {costs(todo, args.scale)}")
     with tqdm(todo, unit="job", disable=not todo or None) as bar:
@@ -61,10 +61,10 @@ def run(args: argparse.Namespace) -> None:
             except UserError as error:
                 failed.append(f"{job.paper}/{job.name}: {error}")
     results.drop_replays(args.scale, every)
-    odd = [line["job"] for line in lines if line["agrees"] == "no"]
-    agree = f", {len(lines) - len(odd) if odd else 'all'} agree" * bool(lines)
-    print(f"replayed {len(lines)}{agree}; {results.tally(run.seen for j in found for run in results.standing(j).runs)}")
-    differing = dict.fromkeys([*odd, *(f"{j.paper}/{j.name}" for j in found if "not reproduced" in states(j))])
+    deviating = [line["job"] for line in lines if line["agrees"] == "no"]
+    agree = f", {len(lines) - len(deviating) if deviating else 'all'} agree" * bool(lines)
+    print(f"replayed {len(lines)}{agree}; {results.tally(run.seen for j in jobs for run in results.standing(j).runs)}")
+    differing = dict.fromkeys([*deviating, *(f"{j.paper}/{j.name}" for j in jobs if "not reproduced" in states(j))])
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
     if failed:
@@ -114,16 +114,16 @@ def replay(job: Job) -> Mapping[str, str]:
     from reproduce.report.histories import Source, load
     from reproduce.runs import replay
 
-    there = results.standing(job).there
+    runs = results.standing(job).there
     problems: list[Any] = [e.problem for e in job.experiments]
     rounds = depth(job)
-    counts = Counter(run.seed for run in there)
+    counts = Counter(run.seed for run in runs)
     trained = [seed for seed in counts if counts[seed] == len(job.experiments)]
     if not trained:
         raise UserError("its settings have no seed in common: train the seeds that are missing")
     networks = any(problem.model for problem in problems)
-    seeds, length = (_first_seeds(there, trained), rounds) if networks else (trained, max(rounds, EXACT))
-    source, start, precision = code(job.experiments), time.monotonic(), there[0].precision
+    seeds, length = (_first_seeds(runs, trained), rounds) if networks else (trained, max(rounds, EXACT))
+    source, start, precision = code(job.experiments), time.monotonic(), runs[0].precision
     stored = load([Source(job.panel.name, Path(job.output))], job.scale, experiments=job.experiments).frame
     outcome = replay.replay(job.experiments, seeds, length, stored, precision)
     if not outcome.agrees and seeds != trained:
@@ -132,7 +132,7 @@ def replay(job: Job) -> Mapping[str, str]:
     here = machine()
     return {
         "job": f"{job.paper}/{job.name}",
-        "result": max(run.training["date"] for run in there),
+        "result": max(run.training["date"] for run in runs),
         "code": source,
         "seeds": " ".join(map(str, seeds)),
         "asked": str(rounds),
@@ -149,7 +149,7 @@ def replay(job: Job) -> Mapping[str, str]:
     }
 
 
-def _first_seeds(there: Sequence[Stored], seeds: Sequence[int]) -> list[int]:
+def _first_seeds(runs: Sequence[Stored], seeds: Sequence[int]) -> list[int]:
     """The seeds that are the first of some training, in the order of `seeds`; a training is known by its date."""
-    firsts = {run.training["date"]: run.seed for run in reversed(there) if run.seed in seeds}
+    firsts = {run.training["date"]: run.seed for run in reversed(runs) if run.seed in seeds}
     return [seed for seed in seeds if seed in firsts.values()]

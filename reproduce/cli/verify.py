@@ -66,12 +66,12 @@ def run(args: argparse.Namespace) -> None:
         about = f" about {args.target}" if args.target else ""
         print(f"no claim{about} " + (f"has the verdict '{args.only}'" if args.only else "is declared"))
     else:
-        whole = bool(args.target or args.only)
+        in_full = bool(args.target or args.only)
         told = claims(board)
         head, rows = tally(told)
         print_table(head, rows, head[1:])
         print()
-        lines = [line for verdict in COLOURS for line in group(verdict, told, whole, args.only == "not run")]
+        lines = [line for verdict in COLOURS for line in group(verdict, told, in_full, args.only == "not run")]
         print("\n".join([*lines, *listed_checks(board)]))
         runs = results.tally(seen(catalogue(scale).jobs))
         whole_scale = [] if args.target else headline(scale, of_target)
@@ -85,21 +85,21 @@ def compare(scale: str, update: bool) -> None:
     instead. Raises UserError if numbers deviate, or if results or the committed file are missing."""
     from reproduce.runs import expected
 
-    there = expected.found(scale)
-    said = f"{len(there):,} numbers of {there['job'].nunique()} jobs"
+    measured = expected.found(scale)
+    summary = f"{len(measured):,} numbers of {measured['job'].nunique()} jobs"
     if update:
-        expected.write(scale, there)
-        print(f"{expected.file(scale)}: {said}")
+        expected.write(scale, measured)
+        print(f"{expected.file(scale)}: {summary}")
         return
-    deviating = expected.differences(expected.read(scale), there)
+    deviating = expected.differences(expected.read(scale), measured)
     for text in deviating[:SHOWN]:
         print(text)
     if deviating:
         raise UserError(
-            f"{len(deviating):,} of {len(there):,} numbers are not as expected: find out why; "
+            f"{len(deviating):,} of {len(measured):,} numbers are not as expected: find out why; "
             f"if it is meant, `reproduce verify --scale {scale} --update`"
         )
-    print(f"{said} are as expected")
+    print(f"{summary} are as expected")
 
 
 def tally(board: Sequence[Verdict]) -> tuple[list[str], list[list[str]]]:
@@ -114,36 +114,36 @@ def tally(board: Sequence[Verdict]) -> tuple[list[str], list[list[str]]]:
     return ["VERDICT", *papers, "ALL"], [[w, *(str(n or "") for n in (*ns, sum(ns)))] for w, ns in found.items()]
 
 
-def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> list[str]:
-    """The claims with a verdict, under a heading; whole: with their numbers. idle: list those that were not run."""
-    mine = [v for v in board if v.verdict == verdict]
-    if not mine:
+def group(verdict: str, board: Iterable[Verdict], in_full: bool, idle: bool) -> list[str]:
+    """The claims with a verdict, under a heading; in_full: with their numbers. idle: list those that were not run."""
+    claims = [v for v in board if v.verdict == verdict]
+    if not claims:
         return []
-    head = paint(f"{verdict}: {len(mine)}", COLOURS[verdict])
+    head = paint(f"{verdict}: {len(claims)}", COLOURS[verdict])
     if verdict != "not run" or idle:
-        return [head, *(line for v in mine for line in (entry(v) if whole else [short(v)])), ""]
-    reasons = Counter("no values yet" if v.reason.startswith("no values") else v.reason for v in mine)
-    said = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
-    return [head, fill(f'{said}{", ..." * (len(reasons) > 3)}; `--only "not run"` lists them', "  "), ""]
+        return [head, *(line for v in claims for line in (entry(v) if in_full else [short(v)])), ""]
+    reasons = Counter("no values yet" if v.reason.startswith("no values") else v.reason for v in claims)
+    listed = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
+    return [head, fill(f'{listed}{", ..." * (len(reasons) > 3)}; `--only "not run"` lists them', "  "), ""]
 
 
 def listed_checks(board: Iterable[Verdict]) -> list[str]:
     """The checks that are true or false whatever is trained, one line each."""
     from reproduce.verdicts.scoreboard import checked, checks
 
-    if not (mine := checks(board)):
+    if not (verdicts := checks(board)):
         return []
-    lines = [f"{v.verdict}: {v.id}" + f" ({v.note})" * bool(v.note and v.verdict != "supported") for v in mine]
-    return [paint(checked(mine), "bold"), *(fill(line, "  ") for line in sorted(lines)), ""]
+    lines = [f"{v.verdict}: {v.id}" + f" ({v.note})" * bool(v.note and v.verdict != "supported") for v in verdicts]
+    return [paint(checked(verdicts), "bold"), *(fill(line, "  ") for line in sorted(lines)), ""]
 
 
 def short(v: Verdict) -> str:
     """A claim in one line of a terminal: its name, and the beginning of what it says."""
-    said = " ".join(v.statement.split())
+    statement = " ".join(v.statement.split())
     name = v.id + " (one split)" * v.one_split
     room = shutil.get_terminal_size().columns - len(name) - 4
-    cut = sys.stdout.isatty() and len(said) > room
-    return f"  {paint(name, 'bold')}  {said[: max(room - 1, 0)].rstrip() + '…' if cut else said}"
+    cut = sys.stdout.isatty() and len(statement) > room
+    return f"  {paint(name, 'bold')}  {statement[: max(room - 1, 0)].rstrip() + '…' if cut else statement}"
 
 
 def entry(v: Verdict) -> list[str]:

@@ -88,8 +88,8 @@ def metrics(folder: Path) -> Mapping[str, Metric]:
 def _entries(file: Path, schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The entries of a YAML file by their names, each of which has the schema; none without a file."""
     raw: dict[str, dict[str, Any]] = read_yaml(file) if file.is_file() else {}
-    if said := mismatch(raw, {"type": "object", "additionalProperties": schema}):
-        raise UserError(f"{file}: {said}")
+    if problem := mismatch(raw, {"type": "object", "additionalProperties": schema}):
+        raise UserError(f"{file}: {problem}")
     return raw
 
 
@@ -102,8 +102,8 @@ def _layout(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def metric(name: str, paper: str = "") -> Metric:
     """A metric of the paper, else one that runs record, else that of any paper, else one of which nothing is said."""
-    mine = papers()[paper].metrics if paper in papers() else {}
-    return mine.get(name) or _metrics().get(name) or Metric("", "none", "")
+    own = papers()[paper].metrics if paper in papers() else {}
+    return own.get(name) or _metrics().get(name) or Metric("", "none", "")
 
 
 @cache
@@ -174,8 +174,8 @@ class Paper:
         """Figures before tables, 2 before 10. TypeError for a name that occurs twice, UserError for words on none."""
         told = _entries(self.folder / "artifacts.yaml", LAYOUT)
         found = sorted(self.module("artifacts").ARTIFACTS, key=lambda artifact: natural(artifact.name))
-        if odd := told.keys() - {artifact.name for artifact in found}:
-            raise UserError(f"{self.place}/artifacts.yaml: artifacts.py has no '{min(odd)}'")
+        if extra := told.keys() - {artifact.name for artifact in found}:
+            raise UserError(f"{self.place}/artifacts.yaml: artifacts.py has no '{min(extra)}'")
         for one, other in pairwise(found):
             if one.name == other.name:
                 raise TypeError(f"{self.place}/artifacts.py: two artifacts have the name '{one.name}'")
@@ -196,11 +196,11 @@ def papers() -> Mapping[str, Paper]:
     """Key -> paper, as they are found. UserError for a folder of a user's own that has none."""
     found = [(file, "reproduce.papers.") for file in sorted((PACKAGE / "papers").glob("*/paper.yaml"))]
     if own := os.environ.get("REPRODUCE_PAPERS"):
-        mine = sorted(Path(own).absolute().glob("*/paper.yaml"))
-        if not mine:
+        own_files = sorted(Path(own).absolute().glob("*/paper.yaml"))
+        if not own_files:
             raise UserError(f"REPRODUCE_PAPERS: no folder in {own} has a paper.yaml")
-        sys.path.append(str(mine[0].parents[1]))
-        found += [(file, "") for file in mine]
+        sys.path.append(str(own_files[0].parents[1]))
+        found += [(file, "") for file in own_files]
     return {file.parent.name: _read(file, f"{package}{file.parent.name}") for file, package in found}
 
 

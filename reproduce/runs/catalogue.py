@@ -100,31 +100,31 @@ def seen(jobs: Iterable[Known]) -> Iterator[Seen]:
 
 def catalogue(scale: str) -> Catalogue:
     """The catalogue of a scale as its files are now; names the results files that cannot be used on stderr."""
-    found = _catalogue(plan.check_scale(scale), follows(scale), settings().store / f"catalogue-{scale}.json")
-    for job in (job for job in found.jobs if job.refused):
+    current = _catalogue(plan.check_scale(scale), follows(scale), settings().store / f"catalogue-{scale}.json")
+    for job in (job for job in current.jobs if job.refused):
         store.say(Path(job.output), job.refused)
-    return found
+    return current
 
 
 @lru_cache(8)
-def _catalogue(scale: str, follows: str, kept: Path) -> Catalogue:
+def _catalogue(scale: str, follows: str, cache_file: Path) -> Catalogue:
     with suppress(OSError, ValueError, LookupError, TypeError):
-        said = json.loads(files.read_text(kept))
-        if said["follows"] == follows:
-            listed = tuple(Listed(*a) for a in said["artifacts"])
-            return Catalogue(said["total"], listed, tuple(map(_read, said["jobs"])))
-    found = Catalogue(total(), tuple(_listed(scale)), tuple(map(known, plan.jobs(scale))))
+        data = json.loads(files.read_text(cache_file))
+        if data["follows"] == follows:
+            listed = tuple(Listed(*a) for a in data["artifacts"])
+            return Catalogue(data["total"], listed, tuple(map(_read, data["jobs"])))
+    computed = Catalogue(total(), tuple(_listed(scale)), tuple(map(known, plan.jobs(scale))))
     with suppress(UserError):  # where nothing can be written it is only slower
-        said = {"follows": follows, **found._asdict(), "jobs": [asdict(job) for job in found.jobs]}
-        files.write_text(kept, json.dumps(said))
-    return found
+        data = {"follows": follows, **computed._asdict(), "jobs": [asdict(job) for job in computed.jobs]}
+        files.write_text(cache_file, json.dumps(data))
+    return computed
 
 
-def _read(said: dict[str, Any]) -> Known:
+def _read(data: dict[str, Any]) -> Known:
     """A job as it was kept: lists are tuples again."""
-    of = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
-    of |= {name: Cost(**said[name]) for name in ("cost", "due")}
-    return Known(**of | {"seen": tuple((Seen(*run), count) for run, count in said["seen"])})
+    of = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    of |= {name: Cost(**data[name]) for name in ("cost", "due")}
+    return Known(**of | {"seen": tuple((Seen(*run), count) for run, count in data["seen"])})
 
 
 def follows(scale: str) -> str:
@@ -135,8 +135,8 @@ def follows(scale: str) -> str:
     paths += [str(results.replay_file(scale)), *map(str, Path("results", scale).glob("*/*.parquet"))]
     stamps = [(path, results.stamp(path)) for path in sorted(paths) if not path.endswith(".pyc")]
     here = settings()
-    asked = here.precision, here.precision_asked, here.device, here.to_target, here.reuse
-    return hashlib.sha256(json.dumps([stamps, os.getcwd(), platform.node(), seeds(), asked]).encode()).hexdigest()
+    options = here.precision, here.precision_asked, here.device, here.to_target, here.reuse
+    return hashlib.sha256(json.dumps([stamps, os.getcwd(), platform.node(), seeds(), options]).encode()).hexdigest()
 
 
 def _listed(scale: str) -> Iterator[Listed]:
@@ -147,12 +147,12 @@ def _listed(scale: str) -> Iterator[Listed]:
 
 def known(job: plan.Job) -> Known:
     """The catalogue's record of a job."""
-    there = results.standing(job)
+    standing = results.standing(job)
     declared = ("scale", "paper", "name", "output", "artifacts", "requires")
     stands = ("exists", "refused", "usable", "holds", "state", "words")
     return Known(
         **{name: getattr(job, name) for name in declared},
-        **{name: getattr(there, name) for name in stands},
+        **{name: getattr(standing, name) for name in stands},
         panel=job.panel.name,
         experiments=len(job.experiments),
         seeds=job.panel.seeds,
@@ -160,6 +160,6 @@ def known(job: plan.Job) -> Known:
         due=costs.due(job),
         memory=costs.memory(job),
         at_most=costs.at_most(job),
-        seen=tuple(Counter(run.seen for run in there.runs).items()),
+        seen=tuple(Counter(run.seen for run in standing.runs).items()),
         digest=plan.digest(job, settings().precision),
     )

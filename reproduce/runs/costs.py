@@ -40,12 +40,12 @@ class Cost:
     loose: float = 0.0
 
 
-def together(experiments: Sequence[Experiment], seeds: Sequence[int], there: Ends = NOTHING) -> Cost:
-    """Estimated cost of experiments in one process; there: runs that say where such end."""
+def together(experiments: Sequence[Experiment], seeds: Sequence[int], known: Ends = NOTHING) -> Cost:
+    """Estimated cost of experiments in one process; known: where such runs end."""
     gpu = settings().device == "cuda"
     each = [rates.estimate(e, seeds) for e in experiments]
     took = [len(seeds) * (rates.cuda(e) if gpu else rates.machine() * rates.seconds(e)) for e in experiments]
-    went = [ends.share(e, there) if ends.early(e) else 1.0 for e in experiments]
+    went = [ends.share(e, known) if ends.early(e) else 1.0 for e in experiments]
     most, seconds = sum(took), sum(s if w is None else w * s for s, w in zip(took, went, strict=True))
     loose = sum(s for s, w in zip(took, went, strict=True) if w is None)
     start = rates.machine() * rates.START
@@ -56,14 +56,14 @@ def together(experiments: Sequence[Experiment], seeds: Sequence[int], there: End
 
 def cost(job: Job) -> Cost:
     """Estimated cost of a job, whose experiments train in one cohort."""
-    there = ends.there(job.scale, job.paper) if at_most(job) and job.paper in papers() else ((), ())
-    return _cost(job, settings().to_target, settings().device, *there)
+    sources = ends.there(job.scale, job.paper) if at_most(job) and job.paper in papers() else ((), ())
+    return _cost(job, settings().to_target, settings().device, *sources)
 
 
 @lru_cache(10_000)
-def _cost(job: Job, to_target: bool, device: str, there: Sequence[Job], stamps: object) -> Cost:
+def _cost(job: Job, to_target: bool, device: str, jobs: Sequence[Job], stamps: object) -> Cost:
     experiments = [e.to_target if to_target else e for e in job.experiments]
-    return together(experiments, job.panel.seeds, ends.seen(there, stamps))
+    return together(experiments, job.panel.seeds, ends.seen(jobs, stamps))
 
 
 def due(job: Job) -> Cost:
@@ -98,8 +98,8 @@ def at_most(job: Job) -> bool:
 def minutes(job: Known, attempt: int = 1) -> int:
     """Run time to ask a cluster for: three times the estimate and at least ten minutes, for each attempt; no more than
     it gives."""
-    asked = max(10, math.ceil(3 * job.due.seconds / 60))
-    return int(min(attempt * asked, 60 * limits()[0]))
+    per_attempt = max(10, math.ceil(3 * job.due.seconds / 60))
+    return int(min(attempt * per_attempt, 60 * limits()[0]))
 
 
 def submissions(job: Known) -> int:

@@ -48,9 +48,9 @@ def _means(job: plan.Job) -> pd.DataFrame:
     return wide.reset_index().melt("experiment", var_name="metric").assign(job=f"{job.paper}/{job.name}")
 
 
-def differences(expected: pd.DataFrame, there: pd.DataFrame) -> list[str]:
+def differences(expected: pd.DataFrame, measured: pd.DataFrame) -> list[str]:
     """The deviations in the jobs that do not agree, in words, the largest first."""
-    both = expected.merge(there, "outer", COLUMNS[:-1], suffixes=("_was", ""))
+    both = expected.merge(measured, "outer", COLUMNS[:-1], suffixes=("_was", ""))
     was, now = both["value_was"], both["value"]
     least = FAR * was.abs().groupby([both["job"], both["metric"]]).transform("max")
     size = was.abs().fillna(0).clip(lower=least.fillna(0)).replace(0, 1)
@@ -60,8 +60,8 @@ def differences(expected: pd.DataFrame, there: pd.DataFrame) -> list[str]:
     jobs = off.groupby("job")["far"].agg(["size", "max"])
     wrong = jobs[(jobs["size"] > allowed.reindex(jobs.index).fillna(0)) | (jobs["max"] > FAR)].index
     ordered = off[off["job"].isin(wrong)].sort_values("far", ascending=False, kind="stable")
-    said = "{job}, experiment {experiment}, {metric}: {value:g}, expected {value_was:g}"
-    return [said.format_map(row) for row in ordered.to_dict("records")]
+    template = "{job}, experiment {experiment}, {metric}: {value:g}, expected {value_was:g}"
+    return [template.format_map(row) for row in ordered.to_dict("records")]
 
 
 def read(scale: str) -> pd.DataFrame:

@@ -58,7 +58,7 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Known, ...],
     What is left out is used as it is, if it is of the same declaration.
     """
     files = plan.outputs(scale, name)[:-1] if name else []  # the record may be older than records are
-    there, due, left = bool(files) and all(Path(f).exists() for f in files), [], []
+    made, due, left = bool(files) and all(Path(f).exists() for f in files), [], []
     for job in jobs(scale).of(name) if name else jobs(scale).jobs:
         if job.holds:
             continue
@@ -66,7 +66,7 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Known, ...],
             left.append((job, plan.missing(job)))
         elif job.due.seconds > 3600 * allowed.hours:
             left.append((job, costs.over(allowed.hours)))
-        elif there and not allowed.gaps and _gap(job):
+        elif made and not allowed.gaps and _gap(job):
             left.append((job, "a gap of what is there"))
         else:
             due.append(job)
@@ -88,8 +88,8 @@ def announce(scale: str, name: str, allowed: Budget) -> None:
     due, left = training(scale, name, allowed)
     parts = []
     if due:
-        why = results.said([run for run in seen(due) if run.due])
-        parts.append(f"trains {total(due)} ({why})")
+        states = results.said([run for run in seen(due) if run.due])
+        parts.append(f"trains {total(due)} ({states})")
         stale = sum(all(run.state == "stale" for run, _ in job.seen if run.due) for job in due)
         parts += [f"`reproduce replay {name} --scale {scale}` may re-check {stale} instead"] if stale and name else []
     for (reason, usable), count in Counter((reason, job.usable) for job, reason in left).items():
@@ -126,12 +126,12 @@ def train_marker(job: Known) -> list[str]:
 @cache
 def render_marker(scale: str, name: str, allowed: Budget) -> list[str]:
     """[an input newer than the files of an artifact] if they are there and not of today, or jobs are due; else []."""
-    there = [f for f in plan.outputs(scale, name) if Path(f).exists()]
+    existing = [f for f in plan.outputs(scale, name) if Path(f).exists()]
     # Snakemake takes an input that is missing for made, if what was made from it is there.
-    if not there or fresh(scale, name, allowed):
+    if not existing or fresh(scale, name, allowed):
         return []
     path = f"logs/{scale}/render/{name.replace('/', '_')}.due/again"
-    return [_marker(path, there, "other results, or other drawing code")]
+    return [_marker(path, existing, "other results, or other drawing code")]
 
 
 def fresh(scale: str, name: str, allowed: Budget) -> bool:
@@ -140,8 +140,8 @@ def fresh(scale: str, name: str, allowed: Budget) -> bool:
     if not all(Path(f).exists() for f in made):
         return False
     try:
-        said = json.loads(files.read_text(Path(made[-1])))
-        of_today = said == store.sealed(plan.made_from(scale, name, jobs(scale).of(name)), Path(made[-2]))
+        record = json.loads(files.read_text(Path(made[-1])))
+        of_today = record == store.sealed(plan.made_from(scale, name, jobs(scale).of(name)), Path(made[-2]))
     except (OSError, ValueError, RecursionError):  # damaged: `render` says what is wrong
         return False
     return of_today and not training(scale, name, allowed)[0]

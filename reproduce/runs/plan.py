@@ -224,8 +224,8 @@ def drawn(paper: str) -> str:
     """Digest of what draws a paper's artifacts: its modules and printed numbers, the report's, and how the names in
     them are printed."""
     own = papers()[paper].folder
-    said = ("*.py", "artifacts.yaml", "metrics.yaml", "reported/*.csv")
-    of_paper = (file for pattern in said for file in own.glob(pattern))
+    patterns = ("*.py", "artifacts.yaml", "metrics.yaml", "reported/*.csv")
+    of_paper = (file for pattern in patterns for file in own.glob(pattern))
     code = frozenset([*PACKAGE.glob("report/*.py"), *of_paper])
     used = {word for f in code if f.parent != PACKAGE / "report" for word in re.findall(r"\w+", read_text(f))}
     names = {word: text for word, text in sorted(words().items()) if word in used}

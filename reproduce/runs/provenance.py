@@ -43,12 +43,12 @@ def commit() -> str:
             return name + ("+" if _git("status", "--porcelain", "--", str(PACKAGE)) else "")
     except (OSError, ValueError, subprocess.SubprocessError):
         pass
-    said = variable("REPRODUCE_COMMIT") or "unknown"
-    if said == "unknown" and (PACKAGE.parent / ".git").exists():
+    value = variable("REPRODUCE_COMMIT") or "unknown"
+    if value == "unknown" and (PACKAGE.parent / ".git").exists():
         say_once(f"git does not say the commit of {PACKAGE.parent}: name it in REPRODUCE_COMMIT, for the provenance")
-    if said != "unknown" and not re.fullmatch("[0-9a-f]{12,40}", said):
-        raise UserError(f"REPRODUCE_COMMIT={said}: use what `git rev-parse HEAD` says where the code comes from")
-    return said if said == "unknown" else said[:12]
+    if value != "unknown" and not re.fullmatch("[0-9a-f]{12,40}", value):
+        raise UserError(f"REPRODUCE_COMMIT={value}: use what `git rev-parse HEAD` says where the code comes from")
+    return value if value == "unknown" else value[:12]
 
 
 def _git(*arguments: str) -> str:

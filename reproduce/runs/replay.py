@@ -96,16 +96,16 @@ COLUMNS = ["round", "time", "metric", "key", "value"]
 
 def _rows(rows: pd.DataFrame, end: float) -> pd.DataFrame:
     """The rows up to round `end`; `which` numbers those of equal names."""
-    mine = rows[rows["round"] <= end].reset_index(drop=True)
-    return mine.assign(which=mine.groupby(NAMES[:-1]).cumcount())
+    selected = rows[rows["round"] <= end].reset_index(drop=True)
+    return selected.assign(which=selected.groupby(NAMES[:-1]).cumcount())
 
 
 def _compare(run: Run, stored: pd.DataFrame, end: int) -> pd.DataFrame:
     """`_beside` of the rows up to round `end`, of which the run may not have recorded everything yet."""
-    mine = stored["seed"] == run.seed
+    mask = stored["seed"] == run.seed
     for label, value in run.experiment.labels.items():
-        mine &= stored[label] == value
-    both = _beside(pd.DataFrame(run.state["history"], columns=COLUMNS), stored[mine], end)
+        mask &= stored[label] == value
+    both = _beside(pd.DataFrame(run.state["history"], columns=COLUMNS), stored[mask], end)
     if not run.done and run.state["round"] <= end:
         both = both[(both["where"] != "right_only") | (both["round"] < end)]
     return both
@@ -114,9 +114,9 @@ def _compare(run: Run, stored: pd.DataFrame, end: int) -> pd.DataFrame:
 def _beside(ours: pd.DataFrame, stored: pd.DataFrame, end: float = math.inf) -> pd.DataFrame:
     """Every row of a run up to round `end`, on both sides, with its `deviation` and `what` it is; a row that only one
     side has deviates infinitely."""
-    mine, theirs = _rows(ours[COLUMNS], end), _rows(stored[COLUMNS], end)
-    both = mine.merge(theirs, how="outer", on=NAMES, suffixes=("", "_stored"), indicator="where")
-    sizes = theirs["value"].abs().where(np.isfinite(theirs["value"])).groupby(theirs["metric"]).max()
+    run_rows, stored_rows = _rows(ours[COLUMNS], end), _rows(stored[COLUMNS], end)
+    both = run_rows.merge(stored_rows, how="outer", on=NAMES, suffixes=("", "_stored"), indicator="where")
+    sizes = stored_rows["value"].abs().where(np.isfinite(stored_rows["value"])).groupby(stored_rows["metric"]).max()
     scale = both["metric"].map(sizes).fillna(1.0).clip(lower=1.0)
     # Schedules are float64 in all runs.
     late = _apart(both["time"], both["time_stored"]) > TOLERANCE["float64"] * both["time_stored"].abs().clip(lower=1.0)
@@ -132,8 +132,8 @@ def _beside(ours: pd.DataFrame, stored: pd.DataFrame, end: float = math.inf) -> 
 def beside(job: Job, file: Path) -> str:
     """A file that was trained of a job beside the job's results file, in a line: how many numbers, how far they are
     apart, the tolerance, and whether, or to which round, they agree."""
-    there, (ours, runs), path = results.standing(job).there, store.read(file), Path(job.output)
-    pairs = [(run, old) for run in runs for old in there if old.name == run.name]
+    stored, (ours, runs), path = results.standing(job).there, store.read(file), Path(job.output)
+    pairs = [(run, old) for run in runs for old in stored if old.name == run.name]
     if not pairs:
         return f"{file}: {path} has nothing to compare it with"
     theirs = store.read(path)[0]
@@ -143,13 +143,13 @@ def beside(job: Job, file: Path) -> str:
             for run, old in pairs
         ]
     )
-    tolerance = TOLERANCE[there[0].precision if any(e.problem.model for e in job.experiments) else "float64"]
-    odd, most = rows[rows["deviation"] > tolerance], rows.iloc[rows["deviation"].argmax()]
-    same = rows.loc[rows["round"] < odd["round"].min(), "round"]
+    tolerance = TOLERANCE[stored[0].precision if any(e.problem.model for e in job.experiments) else "float64"]
+    deviating, most = rows[rows["deviation"] > tolerance], rows.iloc[rows["deviation"].argmax()]
+    same = rows.loc[rows["round"] < deviating["round"].min(), "round"]
     agree = f"agrees to round {same.max()}, then differs" if len(same) else "differs from the beginning"
-    said = f"{agree}, most in {most['what']}" if len(odd) else "agrees"
+    outcome = f"{agree}, most in {most['what']}" if len(deviating) else "agrees"
     numbers = f"{len(rows):,} numbers of {counted(len(pairs), 'run')}"
-    return f"{file} beside {path}: {numbers}, {most['deviation']:.2g} apart (tolerance {tolerance:g}): {said}"
+    return f"{file} beside {path}: {numbers}, {most['deviation']:.2g} apart (tolerance {tolerance:g}): {outcome}"
 
 
 def _apart(ours: pd.Series[float], theirs: pd.Series[float]) -> pd.Series[float]:

@@ -132,9 +132,9 @@ def said(runs: Sequence[Seen]) -> str:
     counts["followed only to the target"] = sum(run.early for run in runs)
     counts["of uncommitted code"] = sum(run.uncommitted for run in runs)
     phrases = [(counts[words], words) for words in dict.fromkeys([*WORDS.values(), *counts]) if counts[words]]
-    whole = {len(runs): f"all {len(runs)} runs", 1: "1 run"} if len(runs) > 1 else {1: "the run"}
+    subject = {len(runs): f"all {len(runs)} runs", 1: "1 run"} if len(runs) > 1 else {1: "the run"}
     return "; ".join(
-        f"{whole.get(n) if n == len(runs) else f'{n} of {len(runs)} runs'} {words}" for n, words in phrases
+        f"{subject.get(n) if n == len(runs) else f'{n} of {len(runs)} runs'} {words}" for n, words in phrases
     )
 
 
@@ -155,19 +155,19 @@ def stamp(path: Path | str) -> tuple[int, int] | bool:
 
 @lru_cache(10_000)
 def _standing(job: Job, stamp: tuple[int, int] | bool, replays: Any, precision: str | None) -> Standing:
-    runs, why = _found(Path(job.output), stamp) if stamp else ((), "")
+    runs, reason = _found(Path(job.output), stamp) if stamp else ((), "")
     by_name: Mapping[Any, Stored] = {run.name: run for run in runs}
-    asked = [(e, seed) for e in job.experiments for seed in job.panel.seeds]
-    joined = [_join(e, seed, by_name.get((*sorted(e.labels.items()), seed)), precision) for e, seed in asked]
+    wanted = [(e, seed) for e in job.experiments for seed in job.panel.seeds]
+    joined = [_join(e, seed, by_name.get((*sorted(e.labels.items()), seed)), precision) for e, seed in wanted]
     line = replay_lines(job.scale).get(f"{job.paper}/{job.name}", {})
-    return Standing(tuple(_compared(joined, line)), why, bool(stamp))
+    return Standing(tuple(_compared(joined, line)), reason, bool(stamp))
 
 
 def stays(job: Job, run: Stored) -> bool:
     """Tells whether a stored run's experiment is still declared, with whatever seed. Runs in a file that several jobs
     share always stay."""
-    mine = (e for e in job.experiments if dict(e.labels) == run.labels)
-    return bool(job.file) or any(declares(run.experiment, e) for e in mine)
+    candidates = (e for e in job.experiments if dict(e.labels) == run.labels)
+    return bool(job.file) or any(declares(run.experiment, e) for e in candidates)
 
 
 def _join(e: Experiment, seed: int, stored: Stored | None, precision: str | None) -> Joined:
@@ -246,10 +246,10 @@ def _found(path: Path, stamp: tuple[int, int] | bool) -> tuple[tuple[Stored, ...
 
 def read_by(scale: str, name: str) -> list[Joined]:
     """The declared runs that an artifact ("fedacs/fig6") reads; its jobs may have more, for others."""
-    mine = {p.name: {e.declaration for e in p.experiments} for p in plan.artifact(name).panels(scale)}
+    declarations = {p.name: {e.declaration for e in p.experiments} for p in plan.artifact(name).panels(scale)}
     seeds, jobs = plan.seeds_read(scale, name), plan.artifact_jobs(scale, name)
     pairs = [(job.panel.name, run) for job in jobs for run in standing(job).runs]
-    return [r for panel, r in pairs if r.seed in seeds[panel] and r.experiment.declaration in mine[panel]]
+    return [r for panel, r in pairs if r.seed in seeds[panel] and r.experiment.declaration in declarations[panel]]
 
 
 def tally(declared: Iterable[Seen]) -> str:
@@ -297,15 +297,15 @@ def drop_replays(scale: str, jobs: Iterable[Job]) -> None:
         for job in jobs
         if (path := Path(job.output)).is_file()
     }
-    found = replay_lines(scale)
-    kept = {job: line for job, line in found.items() if line["result"] in dates.get(job, ())}
-    if kept != found:
-        _write_replays(scale, kept)
+    lines = replay_lines(scale)
+    current = {job: line for job, line in lines.items() if line["result"] in dates.get(job, ())}
+    if current != lines:
+        _write_replays(scale, current)
 
 
-def _write_replays(scale: str, found: Mapping[str, Mapping[str, str]]) -> None:
+def _write_replays(scale: str, lines: Mapping[str, Mapping[str, str]]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, REPLAYED, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found[job] for job in sorted(found))
+    writer.writerows(lines[job] for job in sorted(lines))
     files.write_text(replay_file(scale), text.getvalue())

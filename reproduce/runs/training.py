@@ -70,8 +70,8 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     sweep(settings().store / "checkpoints")
     alone = path.absolute() != Path(job.output).absolute()
     stays: Callable[[Stored], bool] = (lambda run: False) if alone else partial(results.stays, job)
-    if not alone and (gone := sum(not stays(run) for run in store.found(path)[1])):
-        print(f"{path}: {counted(gone, 'run')} of what is no longer declared will go", file=sys.stderr)
+    if not alone and (undeclared := sum(not stays(run) for run in store.found(path)[1])):
+        print(f"{path}: {counted(undeclared, 'run')} of what is no longer declared will go", file=sys.stderr)
     with own_gpu() if settings().device == "cuda" else nullcontext():
         for part in (not alone and results.parts(job)) or (job,):
             if part is not job:
@@ -88,10 +88,10 @@ def own_gpu() -> Iterator[None]:
     """
     import torch
 
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = given.split(",") if given else [str(i) for i in range(torch.cuda.device_count())]  # does not start CUDA
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = visible.split(",") if visible else [str(i) for i in range(torch.cuda.device_count())]  # does not start CUDA
     with ExitStack() as held:
-        for i, name in enumerate(names if names != [given] else ()):
+        for i, name in enumerate(names if names != [visible] else ()):
             lock = Path(tempfile.gettempdir(), f"reproduce-{os.getuid()}-gpu-{name}")
             try:
                 held.enter_context(sole(lock, f"another job on GPU {name}"))
