@@ -73,12 +73,12 @@ def play(
     that are missing; a class of the user's own that raises while it trains is a row with its error.
     """
     configure({"REPRODUCE_SAVE": str(save or "")})
-    asked = [algorithms] if isinstance(algorithms, str) else list(algorithms)
+    texts = [algorithms] if isinstance(algorithms, str) else list(algorithms)
     places = [on] if isinstance(on, str) else list(on)
     if not places and own.get("data") is None:
         raise UserError("name a benchmark (on=...), or bring data (data=...)")
     match = Match(
-        [parse(text) for text in asked], benchmarks(places, scale, **own), tuple(seeds), tune, factors=tuple(grid)
+        [parse(text) for text in texts], benchmarks(places, scale, **own), tuple(seeds), tune, factors=tuple(grid)
     )
     match.check()
     print(match.cost(), file=sys.stderr)
@@ -105,14 +105,14 @@ def curves(runs: pd.DataFrame, metric: str = "") -> pd.DataFrame:
     for (name, algorithm), rows in named.groupby(["run", "algorithm"], sort=False):
         job, benchmark = _PLAYED[str(name)]
         measured = metric or benchmark.metric[0]
-        mine = scores.curves(job, benchmark, metric)
-        mine = mine[mine["seed"].isin(rows["seed"])]
-        if mine.empty:
+        evaluations = scores.curves(job, benchmark, metric)
+        evaluations = evaluations[evaluations["seed"].isin(rows["seed"])]
+        if evaluations.empty:
             raise UserError(f"{name} has no {measured}: name another metric, or play it again")
-        found.append(mine.assign(benchmark=benchmark.name, algorithm=str(algorithm), metric=measured))
+        found.append(evaluations.assign(benchmark=benchmark.name, algorithm=str(algorithm), metric=measured))
     columns = ["benchmark", "algorithm", "lr", "seed", "round", "time", "metric", "value", "status"]
-    whole = pd.concat(found, ignore_index=True)
-    return whole[[*columns, *({"client"} & {*whole.columns})]]
+    joined = pd.concat(found, ignore_index=True)
+    return joined[[*columns, *({"client"} & {*joined.columns})]]
 
 
 class _Package(ModuleType):

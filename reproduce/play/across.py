@@ -52,7 +52,7 @@ class Matrix:
         self.cells = {(c["algorithm"], c["benchmark"]): c for c in rows.to_dict("records")}
         self.benchmarks = list(dict.fromkeys(found["benchmark"]))
         self.judged = list(dict.fromkeys(rows.loc[rows["chosen_on"].fillna("") != "", "benchmark"]))
-        self.references = {b: str(mine["algorithm"].iloc[0]) for b, mine in found.groupby("benchmark", sort=False)}
+        self.references = {b: str(group["algorithm"].iloc[0]) for b, group in found.groupby("benchmark", sort=False)}
         places = rows.groupby("algorithm", sort=False)["place"].agg(["count", "mean"]).reset_index()
         places = places.sort_values(["count", "mean"], ascending=[False, True], kind="stable")
         self.algorithms = list(places["algorithm"])
@@ -87,22 +87,22 @@ def markdown(found: pd.DataFrame) -> list[str]:
         lines.append([md(algorithm), *(_entry(matrix, c) if c else "" for c in cells), rank])
     units = {"accuracy": "accuracy (%)", "distance": "distance to the optimum"}
     measured = " or ".join(units[m] for m in dict.fromkeys(found["metric"]))
-    said = [
+    notes = [
         f"Mean {measured} with its 95 % interval, rank; what diverged or failed has the last rank. Mean ranks are over"
         " as many benchmarks as the brackets say; only those over the same ones can be compared."
     ]
     if any(c["edge"] for c in matrix.cells.values()):
-        said.append(f"{EDGE} The best rate is the first or the last of its grid: another one may be better.")
-    said += [*judged(matrix), *(f"({number}) {reason}." for reason, number in matrix.reasons.items())]
+        notes.append(f"{EDGE} The best rate is the first or the last of its grid: another one may be better.")
+    notes += [*judged(matrix), *(f"({number}) {reason}." for reason, number in matrix.reasons.items())]
     head = ["algorithm", *map(md, matrix.benchmarks), "mean rank (benchmarks)"]
-    return [*grid(head, lines, ":" + "-" * (len(head) - 1)).split("\n"), "", *(f"- {block(line)}" for line in said)]
+    return [*grid(head, lines, ":" + "-" * (len(head) - 1)).split("\n"), "", *(f"- {block(line)}" for line in notes)]
 
 
 def judged(matrix: Matrix) -> list[str]:
     """The data that selected the learning rates, and the benchmarks, if not all."""
     where = "" if matrix.judged == matrix.benchmarks else f" ({', '.join(matrix.judged)})"
-    said = f"Rates: chosen on a tenth of the training data that no client has, by other seeds{where}."
-    return [said] if matrix.judged else []
+    sentence = f"Rates: chosen on a tenth of the training data that no client has, by other seeds{where}."
+    return [sentence] if matrix.judged else []
 
 
 def _entry(matrix: Matrix, cell: Cell) -> str:
@@ -110,8 +110,8 @@ def _entry(matrix: Matrix, cell: Cell) -> str:
         return f"no {matrix.number(cell)}"
     interval = span(cell["low"], cell["high"])
     mean = number(cell["mean"]) + (f" ({interval})" if interval else "")
-    said = mean if cell["state"] == "ok" else cell["status"].partition(":")[0].partition(";")[0]
-    return f"{said}, {cell['place']:.0f}{EDGE * cell['edge']}"
+    text = mean if cell["state"] == "ok" else cell["status"].partition(":")[0].partition(";")[0]
+    return f"{text}, {cell['place']:.0f}{EDGE * cell['edge']}"
 
 
 def heat(found: pd.DataFrame) -> Figure:
@@ -196,9 +196,9 @@ def _frame(ax: Axes, matrix: Matrix) -> None:
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    said = (
+    caption = (
         "In the boxes: minus the reference, which is named above with its mean; the rank in brackets, † if the best "
         "rate is the first or the last of its grid. Coloured: the interval of the difference excludes zero. Brackets "
         "alone: does not fit, for the reason with that number in the table. Ranked last: diverged or failed."
     )
-    ax.set_xlabel("\n".join(textwrap.wrap(said, 118)), fontsize=6.5, color=DARK)
+    ax.set_xlabel("\n".join(textwrap.wrap(caption, 118)), fontsize=6.5, color=DARK)

@@ -158,9 +158,9 @@ class Benchmark:
         if not isinstance(clock, Events):
             return clock, options
         kind = type(clock.policy)
-        mine = {k: v for k, v in options.items() if k in fields(kind) and k not in ("n", "selections")}
-        policy: Any = replace(clock.policy, **checked(kind, mine, of))  # type: ignore[type-var]
-        return replace(clock, policy=policy), {k: v for k, v in options.items() if k not in mine}
+        of_policy = {k: v for k, v in options.items() if k in fields(kind) and k not in ("n", "selections")}
+        policy: Any = replace(clock.policy, **checked(kind, of_policy, of))  # type: ignore[type-var]
+        return replace(clock, policy=policy), {k: v for k, v in options.items() if k not in of_policy}
 
 
 def _given(cls: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
@@ -194,43 +194,43 @@ def find(name: str, scale: str) -> Benchmark:
     known = ALIASES.get(name, {})
     if known and plan.check_scale(scale) not in known:
         raise UserError(f"{name} is at {' and '.join(known)} scale; at {scale} scale name a panel, PAPER/PANEL")
-    whole, short, rounds = known.get(scale, name).partition("@")
-    where, _, wanted = whole.partition(":")
-    found = _panels(where.partition("/")[0], plan.check_scale(scale))
+    full, short, rounds = known.get(scale, name).partition("@")
+    where, _, wanted = full.partition(":")
+    panels = _panels(where.partition("/")[0], plan.check_scale(scale))
     if where in NAMES:
         raise UserError(f"{where} is an algorithm, not a benchmark: name it before --on")
-    if where not in found:
-        raise unknown("benchmark", name, [*ALIASES, *found])
-    experiments = [e for e in found[where].experiments if _has(e, wanted, name)]
+    if where not in panels:
+        raise unknown("benchmark", name, [*ALIASES, *panels])
+    experiments = [e for e in panels[where].experiments if _has(e, wanted, name)]
     if not experiments:
         raise UserError(f"{name}: no experiment of the panel has these labels")
     if values := _settings(experiments):
-        said = "; ".join(f"{k} = {' or '.join(v)}" for k, v in values.items())
+        choices = "; ".join(f"{k} = {' or '.join(v)}" for k, v in values.items())
         example = ",".join(f"{k}={v[0]}" for k, v in values.items())
-        raise UserError(f"{name} has several settings ({said}): name one, {where}:{example}")
+        raise UserError(f"{name} has several settings ({choices}): name one, {where}:{example}")
     own: dict[str, Experiment] = {}
     for e in experiments:
         own.setdefault(_label(e), e)
-    benchmark = Benchmark(name, scale, where, own, _reference(experiments), found[where].substitute)
+    benchmark = Benchmark(name, scale, where, own, _reference(experiments), panels[where].substitute)
     return _shortened(benchmark, rounds) if short else benchmark
 
 
 def _shortened(benchmark: Benchmark, rounds: str) -> Benchmark:
     """The benchmark with fewer rounds. Raises UserError if it has no more, or none at all."""
     clock, (rounds, _, split) = benchmark.template.clock, rounds.partition("/")
-    whole, problem = f"{rounds}{split}".isdecimal(), benchmark.template.problem
+    decimal, problem = f"{rounds}{split}".isdecimal(), benchmark.template.problem
     if split and not hasattr(getattr(problem, "partition", None), "data_seed"):
         raise UserError(f"{benchmark.name}: after / comes the seed of one split, which its partition does not have")
-    if not isinstance(clock, Rounds) or not whole or not 0 < int(rounds or 0) <= clock.rounds:
+    if not isinstance(clock, Rounds) or not decimal or not 0 < int(rounds or 0) <= clock.rounds:
         most = f"1 to {clock.rounds}" if isinstance(clock, Rounds) else "nothing: its clock is not that of rounds"
         raise UserError(f"{benchmark.name}: after @ comes a number of rounds, here {most}")
     own = {n: replace(e, clock=replace(e.clock, rounds=int(rounds))) for n, e in benchmark.own.items()}
-    said = f"the first {rounds} of {clock.rounds} rounds"
+    note = f"the first {rounds} of {clock.rounds} rounds"
     if split:
         parts = {n: replace(e.problem.partition, data_seed=int(split)) for n, e in own.items()}
         own = {n: replace(e, problem=replace(e.problem, partition=parts[n])) for n, e in own.items()}
-        said += ", one split of the data"
-    return replace(benchmark, own=own, substitute="; ".join(filter(None, [benchmark.substitute, said])))
+        note += ", one split of the data"
+    return replace(benchmark, own=own, substitute="; ".join(filter(None, [benchmark.substitute, note])))
 
 
 def _label(e: Experiment) -> str:
@@ -245,11 +245,11 @@ def _reference(experiments: list[Experiment]) -> str:
 
 def _settings(experiments: list[Experiment]) -> dict[str, list[str]]:
     """Label -> values by which the settings of a panel differ; empty if it has one."""
-    mine = [e for e in experiments if _label(e) == _reference(experiments)]
-    if len({(e.problem, e.system, e.clock) for e in mine}) == 1:
+    references = [e for e in experiments if _label(e) == _reference(experiments)]
+    if len({(e.problem, e.system, e.clock) for e in references}) == 1:
         return {}
-    differ = [k for k in mine[0].labels if len({str(e.labels.get(k)) for e in mine}) > 1]
-    return {k: list(dict.fromkeys(str(e.labels.get(k)) for e in mine)) for k in differ}
+    differ = [k for k in references[0].labels if len({str(e.labels.get(k)) for e in references}) > 1]
+    return {k: list(dict.fromkeys(str(e.labels.get(k)) for e in references)) for k in differ}
 
 
 def _has(e: Experiment, wanted: str, name: str) -> bool:

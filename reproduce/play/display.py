@@ -47,22 +47,22 @@ def rows(found: pd.DataFrame) -> list[list[str]]:
 
 def markdown(match: Match, frame: pd.DataFrame) -> str:
     """The table of every benchmark; with several, one of the means of all before them; how the numbers were made."""
-    found = summary(frame)
+    means = summary(frame)
     out = [f"# {md(', '.join(b.name for b in match.benchmarks))} at {match.benchmarks[0].scale} scale", ""]
     if len(match.benchmarks) > 1:
-        out += [*across.markdown(found), ""]
+        out += [*across.markdown(means), ""]
     for benchmark in match.benchmarks:
-        beside = [words for name, words in BESIDE.items() if name in found]
+        beside = [words for name, words in BESIDE.items() if name in means]
         interval = "95 % interval"
         head = ["algorithm", "rate", benchmark.measured, interval, f"minus {md(benchmark.reference)}", interval]
         head += [*beside, "rank", "state"]
-        mine = [[*map(md, line[1:])] for line in rows(found[found["benchmark"] == benchmark.name])]
+        lines = [[*map(md, line[1:])] for line in rows(means[means["benchmark"] == benchmark.name])]
         out += [
             f"## {md(benchmark.name)}",
             "",
             block(f"{benchmark.declared}." + (f" {benchmark.substitute}." if benchmark.substitute else "")),
             "",
-            grid(head, mine, ":" + "-" * (len(head) - 1)),
+            grid(head, lines, ":" + "-" * (len(head) - 1)),
             "",
         ]
     return "\n".join([*out, *(f"- {block(note)}" for note in notes(match))]) + "\n"
@@ -127,9 +127,9 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
 
 def headline(match: Match, drawn: Figure) -> str:
     """The text above a picture: scale, substitutes, seeds, and what bands are."""
-    said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
+    substitutes = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
     seeds = f"{counted(len(match.seeds), 'seed').capitalize()}."
-    return " ".join([scale_line(match.benchmarks[0].scale, said), seeds, *captions.marks(drawn)])
+    return " ".join([scale_line(match.benchmarks[0].scale, substitutes), seeds, *captions.marks(drawn)])
 
 
 def _curves(match: Match) -> Figure:

@@ -242,9 +242,9 @@ class Match:
         """
         parts = []
         for benchmark in self.benchmarks:
-            mine = [self._rows(e) for e in self.entries if e.benchmark is benchmark]
-            base = mine[0].set_index("seed")["value"]
-            parts += [rows.assign(difference=rows["value"] - rows["seed"].map(base)) for rows in mine]
+            frames = [self._rows(e) for e in self.entries if e.benchmark is benchmark]
+            base = frames[0].set_index("seed")["value"]
+            parts += [rows.assign(difference=rows["value"] - rows["seed"].map(base)) for rows in frames]
         columns = ["benchmark", "scale", "algorithm", "lr", "seed", "metric", "value", "difference", "status"]
         columns += dict.fromkeys(name for b in self.benchmarks for name in scores.beside(b))
         return pd.concat(parts, ignore_index=True).reindex(columns=[*columns, "edge", "chosen_on"])
@@ -285,8 +285,8 @@ class Match:
 
 def models_there(j: Job) -> bool:
     """Tells whether the models of a job are where they are to be saved, if they are."""
-    kept, folder = [e for e in j.experiments if JUDGE not in e.labels], settings().save
-    return folder is None or all(saved.path(folder, e, seed).is_file() for e in kept for seed in j.panel.seeds)
+    reported, folder = [e for e in j.experiments if JUDGE not in e.labels], settings().save
+    return folder is None or all(saved.path(folder, e, seed).is_file() for e in reported for seed in j.panel.seeds)
 
 
 def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
@@ -310,13 +310,13 @@ def joined(jobs: Sequence[Job]) -> Job:
 
 def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
     """Train jobs of a user's own class. Raises OwnCodeError, and leaves no results, if it does not repeat itself."""
-    whole = joined(jobs)
-    aside = settings().store / "checkpoints" / f"{whole.name}-{plan.digest(whole, settings().precision)}.parquet"
+    job = joined(jobs)
+    aside = settings().store / "checkpoints" / f"{job.name}-{plan.digest(job, settings().precision)}.parquet"
     with sole(aside, f"{entry.spec.text} on {entry.benchmark.name}"):
         try:
-            training.train(whole, aside)
+            training.train(job, aside)
             repeated(entry, jobs, aside)
-            store.merge(Path(whole.output), *store.read(aside))
+            store.merge(Path(job.output), *store.read(aside))
         finally:
             aside.unlink(missing_ok=True)
 
@@ -330,9 +330,9 @@ def repeated(entry: Entry, jobs: Sequence[Job], results: Path) -> None:
     loaded = dict(sys.modules)
     try:
         spec = parse(entry.spec.text)
-        asked = [e for j in jobs for e in j.experiments]
-        anew = [entry.benchmark.experiment(spec, float(e.algorithm.lr)) for e in asked]
-        anew = [judged(e) if JUDGE in old.labels else e for e, old in zip(anew, asked, strict=True)]
+        originals = [e for j in jobs for e in j.experiments]
+        anew = [entry.benchmark.experiment(spec, float(e.algorithm.lr)) for e in originals]
+        anew = [judged(e) if JUDGE in old.labels else e for e, old in zip(anew, originals, strict=True)]
         outcome = replay(anew, jobs[0].panel.seeds[::-1], 2, stored, settings().precision)
     finally:
         sys.modules.update(loaded)

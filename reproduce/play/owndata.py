@@ -64,9 +64,9 @@ class Own:
         """The replacements as they stand in the name of a benchmark."""
         records = [_words(record) for record in (self.model, self.partition, self.attack) if record is not None]
         counts = [f"{self.clients} clients" * bool(self.clients), f"{self.epochs} epochs" * bool(self.epochs)]
-        asked = ["by client" * self.by_client, self.metric, f"{self.lr_decay} rates" * bool(self.lr_decay)]
-        asked += ["bytes" * (self.target is not None)]
-        return ", ".join(filter(None, [self.name, *records, *counts, *asked]))
+        options = ["by client" * self.by_client, self.metric, f"{self.lr_decay} rates" * bool(self.lr_decay)]
+        options += ["bytes" * (self.target is not None)]
+        return ", ".join(filter(None, [self.name, *records, *counts, *options]))
 
     def put(self, e: Experiment) -> Experiment:
         """The experiment with these replacements in place of its own parts."""
@@ -94,8 +94,8 @@ class Own:
     def fields(self) -> dict[str, Any]:
         """The fields for a problem. What was said of the samples of other data does not hold of these."""
         partition = labels.IID() if isinstance(self.partition, skews.FeatureNoise) else self.partition
-        given = {"model": self.model, "partition": partition, "clients": self.clients, "data": self.data}
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        replacements = {"model": self.model, "partition": partition, "clients": self.clients, "data": self.data}
+        changes: dict[str, Any] = {name: value for name, value in replacements.items() if value is not None}
         changes |= {"scores": (self.metric,)} if self.metric else {}
         if self.data:
             half = (0.5,) * self.data.shape[0] if len(self.data.shape) == 3 else ()
@@ -137,8 +137,8 @@ def benchmarks(
     "constant". target: a score, with columns of the round and the bytes at which runs reach it. attack: "Scaled(0.2)"
     or another of `ATTACKS`, or a record. Raises UserError.
     """
-    given = (data, model, partition, clients, epochs, target, attack)
-    if all(value is None for value in given) and not (drop or by_client or metric or lr_decay):
+    replacements = (data, model, partition, clients, epochs, target, attack)
+    if all(value is None for value in replacements) and not (drop or by_client or metric or lr_decay):
         return [find(name, scale) for name in dict.fromkeys(on)]
     column = partition.removeprefix(COLUMN) if isinstance(partition, str) and partition.startswith(COLUMN) else ""
     if not on and data is None:
@@ -147,21 +147,21 @@ def benchmarks(
         raise UserError(f"{named[0]}: columns are those of your own data: name them with --data")
     if metric:
         import_module("sklearn.metrics")  # draws without a seed when it is loaded, which own code may not
-    found, name = None, ""
+    brought, name = None, ""
     if data is not None:
-        found = bring(data, label, column, drop)
+        brought = bring(data, label, column, drop)
         name = spelled(Path(data).resolve().name) if isinstance(data, str | Path) else "data"
-    if column and found:
-        if clients not in (None, found.holders):
-            raise UserError(f"{partition} has {found.holders} clients, not {clients}: leave --clients out")
-        partition, clients = ByColumn(found, column), found.holders
+    if column and brought:
+        if clients not in (None, brought.holders):
+            raise UserError(f"{partition} has {brought.holders} clients, not {clients}: leave --clients out")
+        partition, clients = ByColumn(brought, column), brought.holders
     split, attack = parse(partition), parse(attack, "attack", ATTACKS)
     if isinstance(split, FromFile):
         if clients not in (None, split.clients):
             raise UserError(f"{partition} has {split.clients} clients, not {clients}: leave --clients out")
         clients = split.clients
-    own = Own(found, name, _model(model), split, clients, epochs, by_client, metric, lr_decay, target, attack)
-    if metric == "auc" and found and len(np.unique(found.load().test_y)) < 2:
+    own = Own(brought, name, _model(model), split, clients, epochs, by_client, metric, lr_decay, target, attack)
+    if metric == "auc" and brought and len(np.unique(brought.load().test_y)) < 2:
         raise UserError("--metric auc: the test part has one class, and the curve needs two")
     made = [_replaced(find(name, scale), own) for name in dict.fromkeys(on)] or [_plain(own, scale)]
     if target is not None and any(b.has_data and not 1 < target <= 100 for b in made):
@@ -180,18 +180,18 @@ def _model(model: Any) -> Model | None:
     return network(f"{module}:{name}")
 
 
-def parse(given: Any, what: str = "partition", known: Mapping[str, Any] = PARTITIONS) -> Any:
+def parse(value: Any, what: str = "partition", known: Mapping[str, Any] = PARTITIONS) -> Any:
     """The record that a text names, such as "Dirichlet(0.3)" or "Shards(per_client=3)"; a record, or None, as it is.
 
     what: it is called in errors. known: records by their names. Raises UserError.
     """
-    if given is None or dataclasses.is_dataclass(given):
-        return given
+    if value is None or dataclasses.is_dataclass(value):
+        return value
     files = f", a file that ends in .parquet or .csv, or {COLUMN}NAME" * (known is PARTITIONS)
     form = f"write NAME or NAME(number=1){files}"
-    if not isinstance(given, str | Path):
-        raise UserError(f"the {what} is a {type(given).__name__}: {form}")
-    text = str(given)
+    if not isinstance(value, str | Path):
+        raise UserError(f"the {what} is a {type(value).__name__}: {form}")
+    text = str(value)
     if files and text.endswith((".parquet", ".csv")):
         return FromFile.of(text)
     name = text.partition("(")[0].strip()
@@ -199,11 +199,11 @@ def parse(given: Any, what: str = "partition", known: Mapping[str, Any] = PARTIT
         raise unknown(what, name, known)
     kind = known[name]
     _, options = called(text, what, form, tuple(fields(kind)))
-    given = checked(kind, dict(options), text)
-    if missing := [f.name for f in fields(kind).values() if f.default is dataclasses.MISSING and f.name not in given]:
+    args = checked(kind, dict(options), text)
+    if missing := [f.name for f in fields(kind).values() if f.default is dataclasses.MISSING and f.name not in args]:
         raise UserError(f"{text}: give {missing[0]}, {name}({missing[0]}=...)")
     with owned(text):
-        return kind(**given)
+        return kind(**args)
 
 
 def _words(record: Any) -> str:
@@ -226,14 +226,14 @@ def _plain(own: Own, scale: str) -> Benchmark:
         raise UserError(f"{error}{_hint(own)}") from error
     clock, epochs = own.timed(Rounds(ROUNDS[scale])), own.epochs or EPOCHS
     template = own.attacked(Experiment({"algorithm": "fedavg"}, problem, System(Epochs(epochs)), FedAvg(RATE), clock))
-    said = (
+    text = (
         f"{own.name}: {data.words}; {_words(filled.partition)} over {filled.clients} clients; {_words(filled.model)}; "
         f"{clock.rounds} rounds of {epochs} epochs, batches of {BATCH}, rate {RATE}"
     )
     title = replace(own, name="").title
     name = f"{own.name} ({title})" if title else own.name
-    said = "; ".join(filter(None, [said, own.note]))
-    return Benchmark(name, scale, own.name, {"fedavg": template}, "fedavg", said, own.metric, own.target)
+    text = "; ".join(filter(None, [text, own.note]))
+    return Benchmark(name, scale, own.name, {"fedavg": template}, "fedavg", text, own.metric, own.target)
 
 
 def small(data: UserData) -> Model:
@@ -254,8 +254,8 @@ def _replaced(benchmark: Benchmark, own: Own) -> Benchmark:
             experiments[label] = own.put(e)
         except (UserError, ValueError) as error:
             raise UserError(f"{name} cannot be: {error}{_hint(own)}") from error
-    said = f"with {own.title}" + (f" ({own.data.words})" if own.data else "")
-    words = "; ".join(filter(None, [benchmark.substitute, said, own.note]))
+    change = f"with {own.title}" + (f" ({own.data.words})" if own.data else "")
+    words = "; ".join(filter(None, [benchmark.substitute, change, own.note]))
     return replace(benchmark, name=name, own=experiments, substitute=words, score=own.metric, target=own.target)
 
 

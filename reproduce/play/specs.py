@@ -60,8 +60,8 @@ class Spec:
     @property
     def text(self) -> str:
         """The algorithm as it is written in tables: "fedprox(mu=0.01)"."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.options)
-        return f"{self.name}({given})" if given else self.name
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options)
+        return f"{self.name}({options})" if options else self.name
 
 
 def parse(text: str) -> Spec:
@@ -101,18 +101,18 @@ def called(text: str, kind: str, form: str, names: Sequence[str] = ()) -> tuple[
 def _options(text: str, arguments: str, names: Sequence[str]) -> Options:
     try:
         call: Any = ast.parse(f"f{arguments}", mode="eval").body
-        given = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
-        found = tuple((name, ast.literal_eval(value)) for name, value in given)
-        hash(found)  # lists are no plain values
-        if len(call.args) > len(names) or not all(name for name, _ in found):
+        pairs = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
+        options = tuple((name, ast.literal_eval(value)) for name, value in pairs)
+        hash(options)  # lists are no plain values
+        if len(call.args) > len(names) or not all(name for name, _ in options):
             raise ValueError
     except (SyntaxError, AttributeError, TypeError, ValueError, RecursionError, MemoryError) as error:
         raise UserError(f"'{text}': options are name=value, with plain numbers, words in quotes, True or False") from (
             error
         )
-    if twice := [name for name, times in Counter(name for name, _ in found).items() if times > 1]:
+    if twice := [name for name, times in Counter(name for name, _ in options).items() if times > 1]:
         raise UserError(f"'{text}': {twice[0]} is given twice")
-    return found
+    return options
 
 
 # --- a user's own class -----------------------------------------------------------------------------------------------
@@ -213,14 +213,14 @@ def strict(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **options: P.kwargs) -> R:
         if "own" not in signature.parameters and (unasked := [n for n in options if n not in signature.parameters]):
             raise unknown("option of play", unasked[0], signature.parameters)
-        given = signature.bind(*args, **options)
-        for name, value in given.arguments.items():
+        bound = signature.bind(*args, **options)
+        for name, value in bound.arguments.items():
             if not literal(kinds[name]):
                 continue
             if isinstance(value, Iterable) and not isinstance(value, str):
-                given.arguments[name] = value = tuple(value.tolist() if hasattr(value, "tolist") else value)
+                bound.arguments[name] = value = tuple(value.tolist() if hasattr(value, "tolist") else value)
             check(name, value, kinds[name])
-        return function(*given.args, **given.kwargs)
+        return function(*bound.args, **bound.kwargs)
 
     return checked
 

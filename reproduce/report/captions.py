@@ -25,9 +25,9 @@ def absent(fig: Figure, reasons: Sequence[tuple[str, str]]) -> None:
     """A remark on those that were not run: (title, reason) each. That there are no results is no reason."""
     if reasons:
         together: dict[str, list[str]] = {}
-        for title, why in reasons:
-            together.setdefault("" if why.startswith("no results yet") else f", {why}", []).append(title)
-        remark(fig, " ".join(f"Not run{why}: {'; '.join(titles)}." for why, titles in together.items()))
+        for title, reason in reasons:
+            together.setdefault("" if reason.startswith("no results yet") else f", {reason}", []).append(title)
+        remark(fig, " ".join(f"Not run{reason}: {'; '.join(titles)}." for reason, titles in together.items()))
 
 
 def say(fig: Figure, text: str) -> None:
@@ -137,8 +137,8 @@ def marks(fig: Figure) -> list[str]:
     drawn = {mark.get_gid() for ax in fig.axes for mark in (*ax.lines, *ax.collections)}
     spreads = " or ".join(text for gid, text in LINES.items() if gid in drawn)
     lines = [f"{spreads}: its 95 % t-interval"] * bool(spreads) + ["thin lines: seeds"] * ("seeds" in drawn)
-    said = [f"Lines: mean over seeds; {'; '.join(lines)}."] * bool(lines)
-    return said + [text for gid, text in MARKS.items() if gid in drawn]
+    sentences = [f"Lines: mean over seeds; {'; '.join(lines)}."] * bool(lines)
+    return sentences + [text for gid, text in MARKS.items() if gid in drawn]
 
 
 def title(artifact: Artifact, fig: Figure) -> str:

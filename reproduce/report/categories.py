@@ -62,8 +62,8 @@ def dots(
         cells[~missed], **common, **SHAPE, zorder=3, markers=[marks[str(name)]["marker"] for name in shown],
         errorbar=figures.interval(cells), err_kws={"linewidth": 1.0, "alpha": 0.5, "zorder": 2.0},
     )  # fmt: skip
-    for _, mine in cells.groupby(["at", series]):
-        _beside(ax, mine, marks[str(mine[series].iloc[0])], bool(missed[mine.index].any()))
+    for _, seeds in cells.groupby(["at", series]):
+        _beside(ax, seeds, marks[str(seeds[series].iloc[0])], bool(missed[seeds.index].any()))
     for name in shown:
         ax.plot([], [], label=pretty(name, names), **marks[str(name)])
     for i in range(0, len(rows), 2):
@@ -93,14 +93,14 @@ def _separate(ax: Axes, groups: Sequence[object], rows: Sequence[Any]) -> None:
             label.set_fontweight("bold")
 
 
-def _beside(ax: Axes, mine: pd.DataFrame, mark: Mapping[str, Any], missed: bool) -> None:
+def _beside(ax: Axes, seeds: pd.DataFrame, mark: Mapping[str, Any], missed: bool) -> None:
     """The remarks on a dot: that its mean is a lower bound, and how many seeds diverged."""
-    at, numbers = mine["at"].iloc[0], mine["value"].dropna()
+    at, numbers = seeds["at"].iloc[0], seeds["value"].dropna()
     if missed:
         ax.plot(numbers.mean(), at, **{**mark, "marker": ">"})
-    if len(numbers) < len(mine):
-        text = f"{len(mine) - len(numbers)} of {len(mine)} diverged"
-        end = max(numbers.max(), figures.interval(mine)(numbers)[1] if len(numbers) > 1 else 0.0)
+    if len(numbers) < len(seeds):
+        text = f"{len(seeds) - len(numbers)} of {len(seeds)} diverged"
+        end = max(numbers.max(), figures.interval(seeds)(numbers)[1] if len(numbers) > 1 else 0.0)
         ax.annotate(text, (end, at), (4, 0), textcoords="offset points", va="center", fontsize=styles.SMALL)
 
 

@@ -23,7 +23,7 @@ ALONE = 4.4
 def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
     """The picture of an artifact, with a line above that says what it is of."""
     if artifact.panels(histories.scale) and histories.frame.empty:
-        fig = nothing(artifact, "; ".join(dict.fromkeys(why for _, why in histories.missing)) or "no results")
+        fig = nothing(artifact, "; ".join(dict.fromkeys(reason for _, reason in histories.missing)) or "no results")
     elif isinstance(artifact.draw, Sheet):
         fig = sheet(artifact.draw, artifact, histories, cells)
     else:
@@ -88,12 +88,12 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     captions.outer(fig, picture.ylabel)
     named = _named(fig, picture, artifact, marked)
     every = picture.series != "algorithm"  # else the picture draws those that it names
-    gone = [[name for name, run in p.series.items() if not run and (every or name in named)] for p in drawn]
-    reasons = [(f"{p.title} ({', '.join(names)})", p.why) for p, names in zip(drawn, gone, strict=True) if names]
+    not_run = [[name for name, run in p.series.items() if not run and (every or name in named)] for p in drawn]
+    reasons = [(f"{p.title} ({', '.join(names)})", p.why) for p, names in zip(drawn, not_run, strict=True) if names]
     captions.absent(fig, [*((p.title, p.why) for p in places if p not in drawn), *reasons])
-    run = {name for p in drawn for name, there in p.series.items() if there}
-    counts = ((len(drawn), len(places), "panels"), (len(run), len(run.union(*gone)), "series"))
-    fig.set_label(", ".join(f"{some} of {whole} {what}" for some, whole, what in counts if some < whole))
+    run = {name for p in drawn for name, ran in p.series.items() if ran}
+    counts = ((len(drawn), len(places), "panels"), (len(run), len(run.union(*not_run)), "series"))
+    fig.set_label(", ".join(f"{count} of {total} {what}" for count, total, what in counts if count < total))
     if isinstance(picture, Curves) and picture.spread == "end":
         for block in blocks[: len(drawn)]:
             figures.direct(block[0, 0])
@@ -131,15 +131,15 @@ def _places(picture: Sheet, artifact: Artifact, histories: Histories) -> list[Pl
     if set(picture.axes) <= set(picture.only):
         listed = [picture.only[k] for k in picture.axes]
         order.sort(key=lambda at: [*map(tuple.index, listed, at)])
-    found = []
+    places = []
     for i, values in enumerate(order):
         labels = dict(zip(picture.axes, values, strict=True))
         shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
         title = picture.title.format(letter=chr(ord("a") + i), **shown)
-        why = next((why for panel, why in histories.missing if panel in panels[values]), "no results")
+        reason = next((reason for panel, reason in histories.missing if panel in panels[values]), "no results")
         here = _of(histories, labels, picture)
-        found.append(Place(title, labels, here, _series(here, picture.series, artifact), why))
-    return found
+        places.append(Place(title, labels, here, _series(here, picture.series, artifact), reason))
+    return places
 
 
 def _has(e: Experiment, wanted: Mapping[str, tuple[Any, ...]]) -> bool:

@@ -45,11 +45,11 @@ Entry = Mapping[str, Text]
 
 def lines(row: Sequence[Entry | None]) -> list[tuple[str, list[Text]]]:
     """The lines of a row of a table: what each is, and what stands in each place."""
-    there = [entry or {} for entry in row]
-    kinds = [kind for kind in (OURS, PAPER, GAP) if any(kind in entry for entry in there)]
-    equal = all(e[PAPER].text == e[OURS].text for e in there if PAPER in e)
+    filled = [entry or {} for entry in row]
+    kinds = [kind for kind in (OURS, PAPER, GAP) if any(kind in entry for entry in filled)]
+    equal = all(e[PAPER].text == e[OURS].text for e in filled if PAPER in e)
     named = {BOTH if PAPER in kinds else OURS: OURS} if equal else {kind: kind for kind in kinds}
-    return [(name, [entry.get(kind, Text("")) for entry in there]) for name, kind in named.items()]
+    return [(name, [entry.get(kind, Text("")) for entry in filled]) for name, kind in named.items()]
 
 
 def entry(cell: Mapping[str, Any], digits: int, names: Mapping[str, str]) -> Entry:
@@ -133,9 +133,9 @@ def number(value: float, digits: int, sign: bool = False) -> str:
 
 def grouped(text: str) -> str:
     """A printed number with separators of thousands and a real minus sign; anything else as it is."""
-    found = re.fullmatch(r"-?(\d+)(\.\d+)?", text)
-    whole = f"{int(found[1]):,}" if found else ""
-    return f"{MINUS if text[0] == '-' else ''}{whole}{found[2] or ''}" if found else text
+    match = re.fullmatch(r"-?(\d+)(\.\d+)?", text)
+    digits = f"{int(match[1]):,}" if match else ""
+    return f"{MINUS if text[0] == '-' else ''}{digits}{match[2] or ''}" if match else text
 
 
 def doubted(artifact: Artifact, frame: pd.DataFrame) -> pd.Series[bool]:
@@ -161,33 +161,33 @@ def targets(artifact: Artifact, shown: pd.DataFrame) -> list[str]:
     for by in (list(by) for n in range(3) for by in combinations([*artifact.rows, *artifact.columns], n)):
         each = known.groupby(by or (lambda _: ""), sort=False)[name or "metric"].agg(["first", "nunique"])
         if len(each) and (each["nunique"] == 1).all():
-            said = defaultdict[str, list[str]](list)
+            by_value = defaultdict[str, list[str]](list)
             for at, value in each["first"].items():
                 places = at if isinstance(at, tuple) else (at,)
-                said[f"{canonical(value)} %"].append(", ".join(pretty(x, artifact.names) for x in places))
-            each_of = (f"{value} ({'; '.join(of)})" if by else value for value, of in said.items())
+                by_value[f"{canonical(value)} %"].append(", ".join(pretty(x, artifact.names) for x in places))
+            each_of = (f"{value} ({'; '.join(of)})" if by else value for value, of in by_value.items())
             return [f"Target: {', '.join(each_of)}."]
     return []
 
 
 def caption(artifact: Artifact, scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: bool) -> list[str]:
     """The sentences above a table: what the numbers are and how far they may be compared with the paper's."""
-    said = [scale_line(scale, short(substitutes), same), *targets(artifact, shown)]
+    sentences = [scale_line(scale, short(substitutes), same), *targets(artifact, shown)]
     ran = shown[(shown["runs"] > 0) & (shown["text"] == "") & ~shown["point"]]
     if len(ran):
         low, high = int(ran["runs"].min()), int(ran["runs"].max())
         spread = "Mean ± sample standard deviation over" if high > 1 else "One value from"
-        said.append(f"{spread} {counted_seeds(low, high)}.")
+        sentences.append(f"{spread} {counted_seeds(low, high)}.")
     if shown["best_printed"].any():
-        return [*said, f"{BOLD}, ours and the paper's each."]
-    return [*said, f"{BOLD}."] if shown["best"].any() else said
+        return [*sentences, f"{BOLD}, ours and the paper's each."]
+    return [*sentences, f"{BOLD}."] if shown["best"].any() else sentences
 
 
 def commits(histories: Histories) -> str:
     """The commits of the results; "" without any."""
-    found = list(dict.fromkeys(str(run.training["git"]) for run in histories.runs))
-    some = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
-    return f"Results: commit{'s' * (len(found) > 1)} {some}." if found else ""
+    hashes = list(dict.fromkeys(str(run.training["git"]) for run in histories.runs))
+    listed = ", ".join(hashes[:3]) + (f" and {len(hashes) - 3} more" if len(hashes) > 3 else "")
+    return f"Results: commit{'s' * (len(hashes) > 1)} {listed}." if hashes else ""
 
 
 def short(substitutes: Sequence[str]) -> list[str]:
@@ -226,5 +226,5 @@ def decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:
     if printed:
         return max(len(t.partition(".")[2]) if re.fullmatch(r"-?\d+\.?\d*", t) else usual for t in printed)
     values = rows["mean"].dropna()
-    whole = metric.startswith("rounds") or (len(values) > 0 and bool((values == values.round()).all()))
-    return 0 if whole else usual
+    integers = metric.startswith("rounds") or (len(values) > 0 and bool((values == values.round()).all()))
+    return 0 if integers else usual

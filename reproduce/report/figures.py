@@ -144,13 +144,13 @@ def curves(
     as one that was followed only to its target. It ends with a cross where a seed has no finite value any more
     although its run went on, as a loss that overflows.
     """
-    found = list(dict.fromkeys(frame[series]))
-    wanted = [s for s in order if s in found] if order is not None else found
+    present = list(dict.fromkeys(frame[series]))
+    wanted = [s for s in order if s in present] if order is not None else present
     styles = styles or styles_of(wanted)
     spread = spread or ("end" if len(wanted) > MANY else "band" if frame["seed"].nunique() >= FEW else "seeds")
     for k, name in enumerate(wanted):
-        look, mine = styles[str(name)], frame[frame[series] == name]
-        kept = lasting(mine)
+        look, of_series = styles[str(name)], frame[frame[series] == name]
+        kept = lasting(of_series)
         table = _table(kept[kept[x] >= start], x, kept["seed"].unique())
         alive = np.isfinite(table.to_numpy(float)).all(axis=1)
         line = table if alive.all() else table.iloc[: int(np.argmin(alive))]
@@ -159,8 +159,8 @@ def curves(
             ax.plot([], [], label=pretty(name, names) + ("" if ended else " (diverged)"), **look.plot)
             continue
         shift = k / len(wanted)
-        rows = line.melt(ignore_index=False).assign(metric=mine["metric"].iloc[0])
-        label, marked = pretty(name, names) + _lost(mine, kept), (0.8 * shift / markers, 0.8 / markers)
+        rows = line.melt(ignore_index=False).assign(metric=of_series["metric"].iloc[0])
+        label, marked = pretty(name, names) + _lost(of_series, kept), (0.8 * shift / markers, 0.8 / markers)
         mean(ax, rows.index, rows, spread=spread, shift=shift, label=label, markevery=marked, **look.plot)
         if spread == "seeds" and line.shape[1] > 1:
             ax.plot(line.index, line, color=look.color, linewidth=0.4, alpha=0.7, zorder=1.6, gid="seeds")
@@ -213,9 +213,9 @@ def lasting(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[kept]
 
 
-def _lost(mine: pd.DataFrame, kept: pd.DataFrame) -> str:
+def _lost(rows: pd.DataFrame, kept: pd.DataFrame) -> str:
     """A remark on the seeds of a series that are left out; "" for none."""
-    seeds, left = mine["seed"].nunique(), kept["seed"].nunique()
+    seeds, left = rows["seed"].nunique(), kept["seed"].nunique()
     return f" ({seeds - left} of {seeds} diverged)" if left < seeds else ""
 
 
@@ -318,9 +318,9 @@ def lay_out(fig: Figure) -> None:
         ax.set_position(np.round(ax.get_position(original=True).bounds, 6).tolist())
 
 
-def _table(kept: pd.DataFrame, x: str, seeds: np.ndarray) -> pd.DataFrame:
+def _table(rows: pd.DataFrame, x: str, seeds: np.ndarray) -> pd.DataFrame:
     """The values of one series: a row per `x` that all `seeds` have, ascending, and a column per seed; infinite where
     a run had no finite one."""
-    finite = kept.dropna(subset=[x]).assign(value=kept["value"].astype(float).fillna(np.inf))
+    finite = rows.dropna(subset=[x]).assign(value=rows["value"].astype(float).fillna(np.inf))
     table = finite.pivot_table("value", x, "seed", aggfunc="last").reindex(columns=seeds)
     return (table.interpolate("index", limit_area="inside") if x == "time" else table).dropna()

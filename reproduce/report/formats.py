@@ -43,8 +43,8 @@ def _html(table: Table, lines: Sequence[Sequence[Text]]) -> Iterator[str]:
     """The lines of a table in HTML, a row each."""
 
     def cell(text: str, tag: str, options: str = "", bold: bool = False) -> str:
-        said = escape(line(text), quote=False)
-        return f"<{tag}{options}>{f'<b>{said}</b>' if bold else said}</{tag}>"
+        content = escape(line(text), quote=False)
+        return f"<{tag}{options}>{f'<b>{content}</b>' if bold else content}</{tag}>"
 
     stubs, heads = len(table.stubs), table.heads
     yield from ("<table>", "<thead>")
@@ -182,8 +182,8 @@ def _row(cells: Iterable[str]) -> str:
 
 def _words(texts: Sequence[str]) -> bool:
     """Tells whether all `texts` are words, which are aligned left; numbers have no letters."""
-    said = [text for text in texts if text and text[0] != DASH]
-    return bool(said) and all(re.search("[A-Za-z]{2}|∇", text) for text in said)
+    filled = [text for text in texts if text and text[0] != DASH]
+    return bool(filled) and all(re.search("[A-Za-z]{2}|∇", text) for text in filled)
 
 
 def _set(text: Text) -> str:

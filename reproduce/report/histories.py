@@ -115,7 +115,7 @@ def load(
     import pandas as pd
 
     wanted = tuple(experiments)
-    missing, found = list[tuple[str, str]](), list[tuple[pd.DataFrame, list[Stored]]]()
+    missing, loaded = list[tuple[str, str]](), list[tuple[pd.DataFrame, list[Stored]]]()
     for source in {source.file: source for source in sources}.values():
         frame, runs = _read(source, seeds)
         if source.without and not (
@@ -123,31 +123,31 @@ def load(
         ):
             missing.append((source.panel, source.without))
         else:
-            found.append((frame, runs))
+            loaded.append((frame, runs))
     named = defaultdict[Any, list[Experiment]](list)
     for e in wanted:
         named[tuple(sorted(e.labels.items()))].append(e)
-    mine = [
+    selected = [
         (frame, [run for run in runs if not wanted or any(declares(run.experiment, e) for e in named[run.name[:-1]])])
-        for frame, runs in found
+        for frame, runs in loaded
     ]
-    used = [run for _, runs in mine for run in runs]
-    parts = [_rows(*each) for each in mine]
+    used = [run for _, runs in selected for run in runs]
+    parts = [_rows(*each) for each in selected]
     labels = list(dict.fromkeys(c for frame in parts for c in label_columns(frame)))
     have = {run.name[:-1] for run in used}
     for e in (e for name, same in named.items() if name not in have for e in same):
-        if copied := next(((frame, same) for frame, runs in found if (same := _equal(runs, e))), None):
+        if copied := next(((frame, same) for frame, runs in loaded if (same := _equal(runs, e))), None):
             used += copied[1]
             parts.append(_rows(*copied).assign(**dict.fromkeys(labels) | dict(e.labels)))
     frames = [frame for frame in parts if len(frame)]
     frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({c: [] for c in COLUMNS})
     reduced = dict.fromkeys(p for run in used if (p := run.training.get("precision", "float32")) != "float32")
-    said = [phrase for s in substitutes for phrase in s.split("; ")]  # one panel may have several, alike in many
-    said += [
+    notes = [phrase for s in substitutes for phrase in s.split("; ")]  # one panel may have several, alike in many
+    notes += [
         *(f"local steps in {p}" for p in reduced),
         _splits([e for n, es in named.items() if n in have for e in es]),
     ]
-    phrases = tuple(dict.fromkeys(filter(None, said)))
+    phrases = tuple(dict.fromkeys(filter(None, notes)))
     gaps = tuple(dict.fromkeys(missing))
     return Histories(frame[[*label_columns(frame), *COLUMNS]], scale, gaps, phrases, tuple(used), wanted)
 
@@ -179,9 +179,9 @@ def _read(source: Source, seeds: Mapping[str, Iterable[int]]) -> tuple[pd.DataFr
             store.say(source.file, error)
         return pd.DataFrame(), []
     precision = settings().precision_asked
-    asked = {*seeds[source.panel]} if source.panel in seeds else {run.seed for run in runs}
-    kept = [run for run in runs if run.seed in asked and precision in (None, run.precision)]
-    return table.to_pandas(), kept
+    wanted = {*seeds[source.panel]} if source.panel in seeds else {run.seed for run in runs}
+    selected = [run for run in runs if run.seed in wanted and precision in (None, run.precision)]
+    return table.to_pandas(), selected
 
 
 def _rows(frame: pd.DataFrame, runs: Sequence[Stored]) -> pd.DataFrame:

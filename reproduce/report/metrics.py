@@ -146,8 +146,8 @@ def plateau(frame: pd.DataFrame, metric: str, first: int, final: int, *, name: s
         raise ValueError(f"'{metric}' was not evaluated in rounds {first} to {final}")
     found = _cells(_mean(window, by), rows, by, name or metric)
     # The last evaluation may lie before `final`. Runs that diverged do not tell: theirs is where they ended.
-    whole = _whole(window)["round"]
-    early = diverged(found, frame, whole.max() if len(whole) else final)
+    rounds = _whole(window)["round"]
+    early = diverged(found, frame, rounds.max() if len(rounds) else final)
     return found.assign(value=found["value"].mask(early))
 
 
@@ -186,8 +186,8 @@ def first_reaching(
     else:
         limit = rows.groupby(labels, dropna=False, sort=False)[x].max().rename("end").reset_index()
         end = found[labels].merge(limit, how="left", on=labels)["end"].to_numpy(float)
-    late = ~(found["value"].to_numpy(float) <= end)
-    return found.assign(value=np.where(late, end, found["value"]), censored=late)
+    missed = ~(found["value"].to_numpy(float) <= end)
+    return found.assign(value=np.where(missed, end, found["value"]), censored=missed)
 
 
 def diverged(cells: pd.DataFrame, frame: pd.DataFrame, before: float = math.inf) -> NDArray[np.bool_]:

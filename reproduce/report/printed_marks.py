@@ -63,11 +63,11 @@ def _ours(
     """The means over seeds of the same measure, where it is a place on the x axis."""
     rows = cells[cells["metric"] == each.metric] if each.x == "value" and len(cells) else cells[:0]
     for e in experiments:
-        mine = rows
+        matching = rows
         for name in e.labels.keys() & set(rows):
-            mine = mine[mine[name].map(canonical) == canonical(e.labels[name])]
-        if len(mine):
-            x, bound = float(mine["value"].mean()), bool(mine["censored"].any())
+            matching = matching[matching[name].map(canonical) == canonical(e.labels[name])]
+        if len(matching):
+            x, bound = float(matching["value"].mean()), bool(matching["censored"].any())
             yield Mark(str(e.labels[each.series]), (x, x), _place(each.y, {}, {**e.labels, **labels}), bound)
 
 

@@ -39,7 +39,7 @@ def lacking(artifact: Artifact, histories: Histories) -> Iterator[None]:
     except Exception as error:
         if not histories.missing:
             raise
-        absent = ", ".join(f"{panel} ({why})" for panel, why in histories.missing)
+        absent = ", ".join(f"{panel} ({reason})" for panel, reason in histories.missing)
         raise UserError(f"{artifact.id} cannot be made of what is there alone; missing: {absent}") from error
 
 
@@ -69,12 +69,12 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
 
 
 def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, width: float) -> list[Path]:
-    paper, said = tables.reported(artifact.paper, artifact.name), entries.commits(histories)
+    paper, commits = tables.reported(artifact.paper, artifact.name), entries.commits(histories)
     table = tables.build(artifact, cells, paper, histories.scale, histories.substitutes, histories.missing)
     texts: dict[str, str] = {}
     if not width:
-        texts = {".md": formats.markdown(table) + f"\n{said}\n" * bool(said), ".csv": formats.csv(table)}
-    texts[".tex"] = f"% {said}\n" * bool(said) + formats.latex(table, width)
+        texts = {".md": formats.markdown(table) + f"\n{commits}\n" * bool(commits), ".csv": formats.csv(table)}
+    texts[".tex"] = f"% {commits}\n" * bool(commits) + formats.latex(table, width)
     return [files.write_text(stem.with_name(stem.name + ending), text) for ending, text in texts.items()]
 
 

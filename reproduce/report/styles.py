@@ -49,9 +49,9 @@ class Style:
     first: bool = False
 
     @classmethod
-    def of(cls, said: str) -> Style:
+    def of(cls, text: str) -> Style:
         """The look in "BLUE solid o first": a colour of this module, a name of `DASHES`, a marker."""
-        color, dashes, marker, *first = said.split()
+        color, dashes, marker, *first = text.split()
         return cls(globals()[color], dashes, marker, bool(first))
 
     @property
@@ -72,8 +72,8 @@ COMMON = {
 @cache
 def known() -> Mapping[str, Style]:
     """Series -> its look."""
-    said = {name: series.look for paper in papers().values() for name, series in paper.series.items()}
-    return {name: Style.of(look) for name, look in {**said, **COMMON}.items()}
+    looks = {name: series.look for paper in papers().values() for name, series in paper.series.items()}
+    return {name: Style.of(look) for name, look in {**looks, **COMMON}.items()}
 
 
 def base(name: str) -> str:

@@ -114,9 +114,9 @@ def build(
     """
     frame, differing = _merge(artifact, cells, paper)
     same = entries.comparable(artifact, scale)
-    gap = "; ".join(dict.fromkeys(why for _, why in missing)) or f"not part of the {scale} scale"
-    there = [frame["seeds"].gt(0) | frame["text"].ne(""), frame["runs"].gt(0)]
-    frame["status"] = np.select(there, ["run", "no value"], "not run")
+    gap = "; ".join(dict.fromkeys(reason for _, reason in missing)) or f"not part of the {scale} scale"
+    conditions = [frame["seeds"].gt(0) | frame["text"].ne(""), frame["runs"].gt(0)]
+    frame["status"] = np.select(conditions, ["run", "no value"], "not run")
     frame["doubted"] = (frame["paper_text"] != "") & entries.doubted(artifact, frame)
     # Where the caption says that numbers are not comparable, nothing compares them.
     frame["difference"] = frame["difference"].mask(frame["doubted"] | (not same))
@@ -125,8 +125,8 @@ def build(
     known, notes = shown, differing
     if not same:
         notes, shown = _without(shown, gap), shown[shown["runs"] > 0].assign(difference=np.nan)
-        mine = (set(_labels(names, shown)) for names in (artifact.rows, artifact.columns))
-        rows, columns = ([at for at in there if at in here] for there, here in zip((rows, columns), mine, strict=True))
+        labels = (set(_labels(names, shown)) for names in (artifact.rows, artifact.columns))
+        rows, columns = ([at for at in axis if at in ran] for axis, ran in zip((rows, columns), labels, strict=True))
     ranked = shown["mean"].where(~shown["censored"]), shown["paper"].where(~shown["paper_censored"] & ~shown["doubted"])
     counts = shown["seeds"], shown["seeds"].where(shown["paper"].isna(), 0)  # the paper's are as they are
     best, best_printed = (entries.best(artifact, shown, *each) for each in zip(ranked, counts, strict=True))
@@ -214,11 +214,11 @@ def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) 
 
     notes = []
     for c in (c for c in theirs if c not in match):  # what describes a cell, such as its target
-        here, there = both[c], both[f"{c}_paper"]
-        changed = both[here.notna() & there.notna() & (here != there)]
+        here, in_paper = both[c], both[f"{c}_paper"]
+        changed = both[here.notna() & in_paper.notna() & (here != in_paper)]
         pairs = dict.fromkeys(zip(changed[c].map(canonical), changed[f"{c}_paper"].map(canonical), strict=True))
         notes += [f"{heading(c)}: {one} here, {other} in the paper." for one, other in pairs]
-        both[c] = here.fillna(there)
+        both[c] = here.fillna(in_paper)
     own = [c for c in _settings(ours) if c not in theirs]
     settings = [*(c for c in [*theirs, *own] if c not in ("algorithm", "metric")), "algorithm", "metric"]
     numbers = both[["mean", "std", "paper", "paper_std"]].astype(float)

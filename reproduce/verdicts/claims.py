@@ -114,13 +114,13 @@ def named_values(check: Check) -> dict[str, list[str]]:
     if form in ("better", "order", "equal", "transfer"):
         named += [(over, check[key]) for key in (form, "than") if key in check]
     found = {} if form == "is" else {over: [canonical(v) for v in check.get("values", [])]}
-    whole = set()
+    unrestricted = set()
     for column, operands in named:
         values = [canonical(v) for operand in listed(operands) for v in operand_values(operand)]
         found.setdefault(column, []).extend(values)
         if not values:
-            whole.add(column)
-    return {column: [] if column in whole else values for column, values in found.items()}
+            unrestricted.add(column)
+    return {column: [] if column in unrestricted else values for column, values in found.items()}
 
 
 def operand_values(operand: Any) -> list[Any]:
@@ -200,8 +200,8 @@ def load_claims(path: Path) -> ClaimsFile:
     """Read and check one file, with the metrics beside it; UserError for anything that does not follow the grammar."""
     data = read_yaml(path)
     try:
-        if said := mismatch(data, FILE):
-            raise UserError(said)
+        if problem := mismatch(data, FILE):
+            raise UserError(problem)
         known = metrics(path.parent)
         claims = tuple(_claim(data["paper"], raw, known) for raw in data["claims"])
         ids = [claim.id for claim in claims]
@@ -214,8 +214,8 @@ def load_claims(path: Path) -> ClaimsFile:
 
 def _claim(paper: str, raw: Any, metrics: Mapping[str, Metric]) -> Claim:
     try:
-        if said := mismatch(_without_nulls(raw), CLAIM):
-            raise UserError(said)
+        if problem := mismatch(_without_nulls(raw), CLAIM):
+            raise UserError(problem)
         unasked = raw.get("unasked", {})
         scales = tuple(s for s in raw.get("scales", ASKED) if s not in unasked)
         for scale in (s for s in ASKED if s not in scales and s not in unasked):

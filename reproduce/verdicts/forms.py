@@ -133,15 +133,15 @@ class _Asked:
         return Evidence(rows, Region(-within, within), "ratio" if log else "difference", log)
 
     def is_(self) -> Evidence:
-        said = statement(self.check["is"])
-        if isinstance(said, Region):
+        claimed = statement(self.check["is"])
+        if isinstance(claimed, Region):
             if self.ratios:
-                low, high = (math.log(v) if v > 0 else -INF for v in (said.low, said.high))
-                said = Region(low, high, said.strict)
-            return Evidence(self._at_the_ends(), said, "value")
-        if isinstance(said, tuple):
+                low, high = (math.log(v) if v > 0 else -INF for v in (claimed.low, claimed.high))
+                claimed = Region(low, high, claimed.strict)
+            return Evidence(self._at_the_ends(), claimed, "value")
+        if isinstance(claimed, tuple):
             values = self.frame["low"].to_numpy()[:, None]
-            true = np.isclose(values, np.array(said)[None, :], rtol=1e-9, atol=0).any(axis=1)
+            true = np.isclose(values, np.array(claimed)[None, :], rtol=1e-9, atol=0).any(axis=1)
         else:  # unreached: a bound, or diverged
             true = np.isinf(self.frame["high"].to_numpy())
         share = true.astype(float)
@@ -256,18 +256,18 @@ def _concat(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].reset_index(drop=True)
 
 
-def units_of(found: Evidence, rows: pd.DataFrame, quantity: str, level: float) -> list[Unit]:
+def units_of(data: Evidence, rows: pd.DataFrame, quantity: str, level: float) -> list[Unit]:
     """The settings, with the steps of their numbers and the ends of a scale; level: of their intervals."""
     steps: dict[str, float] = {}
-    if found.log and "step" in rows:
+    if data.log and "step" in rows:
         steps = {str(name): float(step) for name, step in rows.groupby("unit")["step"].max().items()}
-    elif not found.log:
+    elif not data.log:
         for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
-            steps |= dict.fromkeys(group["unit"].unique(), observations.resolution(group, found.unit))
+            steps |= dict.fromkeys(group["unit"].unique(), observations.resolution(group, data.unit))
     units = []
-    for name, mine in rows.groupby("unit", sort=False):
-        sure = (float(mine[SURE[0]].min()), float(mine[SURE[1]].max())) if SURE[0] in mine else NO_INFORMATION
-        ends = list(mine[ENDS].itertuples(index=False, name=None))
-        about, key = quantity if (mine["seed"] != -1).any() else "point", str(name)
-        units.append(Unit(ends, found.region, key, about, steps.get(key, 0.0), sure, level))
+    for name, of_unit in rows.groupby("unit", sort=False):
+        sure = (float(of_unit[SURE[0]].min()), float(of_unit[SURE[1]].max())) if SURE[0] in of_unit else NO_INFORMATION
+        ends = list(of_unit[ENDS].itertuples(index=False, name=None))
+        about, key = quantity if (of_unit["seed"] != -1).any() else "point", str(name)
+        units.append(Unit(ends, data.region, key, about, steps.get(key, 0.0), sure, level))
     return units

@@ -153,12 +153,12 @@ class Unit:
             return _seed_by_seed(seeds, region, n)
         if n == 1:
             return Judgement("inconclusive", _centre(*seeds[0]), None, None, n)
-        value, (low, high), why = self._interval(level)
+        value, (low, high), remark = self._interval(level)
         if self.within != NO_INFORMATION:
-            low, high, why = max(low, self.within[0]), min(high, self.within[1]), ""
+            low, high, remark = max(low, self.within[0]), min(high, self.within[1]), ""
         if (low, high) == NO_INFORMATION:
-            return Judgement("inconclusive", value, None, None, n, why or f"no interval of {n} seeds")
-        return Judgement(side(region, low, high), value, low, high, n, why)
+            return Judgement("inconclusive", value, None, None, n, remark or f"no interval of {n} seeds")
+        return Judgement(side(region, low, high), value, low, high, n, remark)
 
     def _interval(self, level: float) -> tuple[float, Observation, str]:
         """The quantity, its interval, and a remark. The lower end is that of the low ends of the observations, the
@@ -172,13 +172,13 @@ class Unit:
         bounded = [k for k in (0, 1) if all(map(math.isfinite, ends[k]))]
         alike = self.step == 0 and any(agree(ends[k]) for k in bounded)
         diverged = sum(low == high and math.isinf(low) for low, high in self.seeds)
-        why = f"{diverged} of {len(self.seeds)} with a diverged run" if diverged else ""
-        why = why or ("the seeds agree exactly" if alike else "" if len(bounded) == 2 else "bounds only")
-        found = [
+        remark = f"{diverged} of {len(self.seeds)} with a diverged run" if diverged else ""
+        remark = remark or ("the seeds agree exactly" if alike else "" if len(bounded) == 2 else "bounds only")
+        interval = [
             t_interval(end, level, self.step)[k] if k in bounded and not alike else (-INF, INF)[k]
             for k, end in enumerate(ends)
         ]
-        return _centre(*map(_mean, ends)), (found[0], found[1]), why
+        return _centre(*map(_mean, ends)), (interval[0], interval[1]), remark
 
 
 def side(region: Region, low: float, high: float) -> str:
@@ -241,8 +241,8 @@ def decide(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tup
     """
     name, whole, single = part.quantifier[0], not part.partly, 1 - part.single
     if name == "fraction":
-        n, (few, many, here, gone) = len(part.units), counts(part, inside, outside)
-        return here >= few and (many >= n or gone >= n - many), (gone > n - few or here > many) and whole
+        n, (few, many, within, beyond) = len(part.units), counts(part, inside, outside)
+        return within >= few and (many >= n or beyond >= n - many), (beyond > n - few or within > many) and whole
     if name == "any":
         return shown(part, inside) > 0, all(error <= single for error in outside) and whole
     against = shown(part, outside) > 0
@@ -256,13 +256,13 @@ def counts(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tup
     return few, many, shown(part, inside, (few, many + 1)), shown(part, outside, (n - many, n - few + 1))
 
 
-def shown(part: Part, errors: Sequence[float], asked: Sequence[int] = ()) -> int:
-    """The number of settings shown to be on a side, by their errors: by Holm's step-down procedure, and of the numbers
-    `asked` for by the partial conjunction of Benjamini and Heller (2008) with Bonferroni's bound: each by itself for
+def shown(part: Part, errors: Sequence[float], numbers: Sequence[int] = ()) -> int:
+    """The number of settings shown to be on a side, by their errors: by Holm's step-down procedure, and each of
+    `numbers` by the partial conjunction of Benjamini and Heller (2008) with Bonferroni's bound: each by itself for
     all of them, as `all` asks; Holm's first step for one, as `any` does."""
     sure = sum(error < 0.5 for u, error in zip(part.units, errors, strict=True) if not u.random)
     ordered = sorted(error for u, error in zip(part.units, errors, strict=True) if u.random)
     k = len(ordered)
     holds = [error <= (1 - part.level) / (k - i) for i, error in enumerate(ordered)]
-    found = sure + (holds.index(False) if False in holds else k)
-    return max([found, *(number for number in asked if 0 < number - sure <= k and holds[number - sure - 1])])
+    count = sure + (holds.index(False) if False in holds else k)
+    return max([count, *(number for number in numbers if 0 < number - sure <= k and holds[number - sure - 1])])

@@ -61,7 +61,7 @@ def settings_of(frame: pd.DataFrame) -> list[str]:
 
 def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
     """The rows that a `for` names, and the listed values without rows; NotRun if no row is left."""
-    chosen, asked = frame, {}
+    chosen, wanted = frame, {}
     for column, condition in where.items():
         if column not in frame:
             raise NotRun(f"column {column} is not in the cells")
@@ -70,10 +70,10 @@ def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame,
             raise NotRun(f"no rows with {column} = {_text(condition)}; the values have {_text(frame[column].unique())}")
         chosen = chosen[keep[chosen.index]]
         if not isinstance(condition, Mapping):
-            asked[column] = [canonical(v) for v in listed(condition)]
+            wanted[column] = [canonical(v) for v in listed(condition)]
     if chosen.empty:
         raise NotRun("no rows with " + ", ".join(f"{c} = {_text(v)}" for c, v in where.items()) + " together")
-    return chosen, _lacking(chosen, asked)
+    return chosen, _lacking(chosen, wanted)
 
 
 def summed(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
@@ -187,8 +187,8 @@ def unit_names(frame: pd.DataFrame) -> list[str]:
 
 
 def name_unit(columns: list[str], values: tuple[str, ...], vary: set[str]) -> str:
-    plain = ("algorithm", "metric", "pair")
-    return ", ".join(v if c in plain else f"{c} {v}" for c, v in zip(columns, values, strict=True) if c in vary)
+    evident = ("algorithm", "metric", "pair")
+    return ", ".join(v if c in evident else f"{c} {v}" for c, v in zip(columns, values, strict=True) if c in vary)
 
 
 def refuse_duplicates(frame: pd.DataFrame) -> pd.DataFrame:
@@ -217,14 +217,14 @@ def matches(column: pd.Series, condition: Any) -> pd.Series:
     return keep
 
 
-def _lacking(chosen: pd.DataFrame, asked: Mapping[str, list[str]]) -> list[str]:
+def _lacking(chosen: pd.DataFrame, wanted: Mapping[str, list[str]]) -> list[str]:
     """Listed values without a row; combinations of listed values without one if every value has some."""
-    single = [f"{c} {v}" for c, values in asked.items() for v in values if v not in set(chosen[c])]
-    if single or not asked:
+    single = [f"{c} {v}" for c, values in wanted.items() for v in values if v not in set(chosen[c])]
+    if single or not wanted:
         return single
-    have = set(map(tuple, chosen[list(asked)].to_numpy()))
-    lacking = [combo for combo in product(*asked.values()) if combo not in have]
-    return [", ".join(f"{c} {v}" for c, v in zip(asked, combo, strict=True)) for combo in lacking]
+    have = set(map(tuple, chosen[list(wanted)].to_numpy()))
+    lacking = [combo for combo in product(*wanted.values()) if combo not in have]
+    return [", ".join(f"{c} {v}" for c, v in zip(wanted, combo, strict=True)) for combo in lacking]
 
 
 def _text(condition: Any) -> str:

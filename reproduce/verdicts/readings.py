@@ -64,8 +64,8 @@ def spelled(frame: Rows, columns: Iterable[str]) -> dict[str, Any]:
 @cache
 def units(paper: str) -> Mapping[str, str]:
     """The metrics that are results, compared with print, and their units."""
-    mine = papers()[paper].metrics.items()
-    return {name: UNITS.get(m.unit, m.unit) for name, m in mine if m.sign and m.compared}
+    metrics = papers()[paper].metrics.items()
+    return {name: UNITS.get(m.unit, m.unit) for name, m in metrics if m.sign and m.compared}
 
 
 @cache
@@ -117,12 +117,12 @@ def beside(paper: str, table: str, cells: Rows) -> Rows:
     cells = cells if len(cells) else pd.DataFrame(columns=[*match, "seed", "value"], dtype=str)
     if lacking := [c for c in (*match, "seed", "value") if c not in cells]:
         raise UserError(f"the cells of {paper}/{table} lack the column '{lacking[0]}'")
-    mine, by = cells[cells["metric"].isin(list(units(paper)))], [*match, *(["reading"] if "reading" in cells else [])]
-    bound = mine["censored"].eq("True") if "censored" in mine else False
-    mine = mine[[*by, "seed", "value"]].assign(**spelled(mine, match), censored=bound)
-    if (twice := mine.duplicated([*by, "seed"])).any():
-        raise UserError(f"the cells of {paper}/{table} have two numbers for {dict(mine.loc[twice, by].iloc[0])}")
-    ours = over_seeds(mine.assign(seed=mine["seed"].astype(int))).rename(columns={"mean": "ours", "censored": "bound"})
+    rows, by = cells[cells["metric"].isin(list(units(paper)))], [*match, *(["reading"] if "reading" in cells else [])]
+    bound = rows["censored"].eq("True") if "censored" in rows else False
+    rows = rows[[*by, "seed", "value"]].assign(**spelled(rows, match), censored=bound)
+    if (twice := rows.duplicated([*by, "seed"])).any():
+        raise UserError(f"the cells of {paper}/{table} have two numbers for {dict(rows.loc[twice, by].iloc[0])}")
+    ours = over_seeds(rows.assign(seed=rows["seed"].astype(int))).rename(columns={"mean": "ours", "censored": "bound"})
     both = printed(paper, table).merge(ours[[*by, "ours", "std", "seeds", "bound"]], "left", on=match)
     both = both.assign(bound=both["bound"].eq(True), seeds=both["seeds"].fillna(0).astype(int))
     off, exact = (both["ours"] - both["printed"]).abs(), ~(both["bound"] | both["printed_bound"])
@@ -165,8 +165,8 @@ def register(folder: Path) -> dict[str, Any]:
     """The file of the paper in a folder; nothing where it has none. UserError if it is not as `FILE` says."""
     path = folder / "readings.yaml"
     raw = read_yaml(path) if path.is_file() else {"summary": "–"}
-    if said := mismatch(raw, FILE):
-        raise UserError(f"{path}: {said}")
+    if problem := mismatch(raw, FILE):
+        raise UserError(f"{path}: {problem}")
     return {"readings": [], "findings": [], **raw}
 
 
@@ -188,9 +188,9 @@ def held(paper: str, entries: Iterable[Where], results: Path | None = None) -> l
     cells, found = read(paper, "readings", results), []
     for of in entries if len(cells) else ():
         wanted = [n for n in cells["reading"].unique() if any(fnmatchcase(n, each) for each in of.get("reading", ()))]
-        mine = cells[cells["reading"].isin(wanted) & cells["table"].isin(of["tables"])]
+        rows = cells[cells["reading"].isin(wanted) & cells["table"].isin(of["tables"])]
         try:
-            found += _held(paper, of, mine, results) if len(mine) else []
+            found += _held(paper, of, rows, results) if len(rows) else []
         except UserError as error:
             raise UserError(f"{papers()[paper].place}/readings.yaml, '{of['says']}': {error}") from error
     return found
@@ -198,15 +198,15 @@ def held(paper: str, entries: Iterable[Where], results: Path | None = None) -> l
 
 def _held(paper: str, of: Where, cells: Rows, results: Path | None) -> list[Held]:
     """The `Held` of an entry in a list; empty where no cell fulfils its conditions."""
-    there = cells["table"].unique()
-    cells = cells.assign(**spelled(cells, dict.fromkeys(c for t in there for c in columns(paper, t) if c in cells)))
-    rows = pd.concat([beside(paper, t, cells[cells["table"] == t]) for t in there], ignore_index=True)
+    tables = cells["table"].unique()
+    cells = cells.assign(**spelled(cells, dict.fromkeys(c for t in tables for c in columns(paper, t) if c in cells)))
+    rows = pd.concat([beside(paper, t, cells[cells["table"] == t]) for t in tables], ignore_index=True)
     rows = selected(rows[rows["ours"].notna()], of.get("where", {}))
     if rows.empty:
         return []
     chosen = choose(of, rows)
     after = pd.concat([selected(rows, {**where, "reading": name}) for where, name in chosen])
-    declared = pd.concat([of_table(paper, table, results) for table in there])
+    declared = pd.concat([of_table(paper, table, results) for table in tables])
     before = after[KEYS].merge(declared, "left", on=KEYS).set_axis(after.index)
     speak = after["gap"].notna() & before["gap"].notna()
     return [Held(of, cells, chosen, before[speak], after[speak])]
@@ -216,10 +216,10 @@ def choose(of: Where, rows: Rows) -> list[tuple[Where, str]]:
     """Conditions of rows -> the reading that is nearest on other rows."""
     found = list[tuple[Where, str]]()
     for part in values(rows, of.get("within", ())):
-        mine = selected(rows, part)
-        for block in values(mine, of["blocks"]) if "blocks" in of else [of["tested_on"]]:
-            tested = selected(mine, block)
-            others = mine.drop(tested.index) if "blocks" in of else selected(mine, of.get("chosen_on", {}))
+        of_part = selected(rows, part)
+        for block in values(of_part, of["blocks"]) if "blocks" in of else [of["tested_on"]]:
+            tested = selected(of_part, block)
+            others = of_part.drop(tested.index) if "blocks" in of else selected(of_part, of.get("chosen_on", {}))
             alone = tested["reading"].nunique() == 1 and not {"blocks", "chosen_on"} & {*of}
             found.append(({**block, **part}, str(tested["reading"].iloc[0]) if alone else nearest(others, tested)))
     return found
@@ -252,15 +252,15 @@ def selected(rows: Rows, where: Where) -> Rows:
     return rows
 
 
-def under(artifact: str, declared: Rows, there: Iterable[Held]) -> Rows:
+def under(artifact: str, declared: Rows, held: Iterable[Held]) -> Rows:
     """The cells of "paper/table1", as text, with those of readings in the place of the declared ones. Columns that the
     print does not have are those of a declared cell with the same printed columns."""
     paper, _, table = artifact.partition("/")
     match, own = columns(paper, table), {"table": table}
-    each = ((h, {**h.of.get("where", {}), **where, **own, "reading": name}) for h in there for where, name in h.chosen)
-    mine = pd.concat([selected(h.cells, where) for h, where in each])
-    mine = mine[[*match, *(c for c in ("seed", "value", "censored") if c in mine)]].drop_duplicates([*match, "seed"])
+    each = ((h, {**h.of.get("where", {}), **where, **own, "reading": name}) for h in held for where, name in h.chosen)
+    new = pd.concat([selected(h.cells, where) for h, where in each])
+    new = new[[*match, *(c for c in ("seed", "value", "censored") if c in new)]].drop_duplicates([*match, "seed"])
     rows = declared.assign(**spelled(declared, match))
-    left = rows.merge(mine[match].drop_duplicates(), "left", indicator=True)["_merge"].eq("left_only")
-    more = rows[[*match, *(c for c in rows if c not in mine)]].drop_duplicates(match)
-    return pd.concat([rows[left.to_numpy()], mine.merge(more, "left", on=match)], ignore_index=True)
+    left = rows.merge(new[match].drop_duplicates(), "left", indicator=True)["_merge"].eq("left_only")
+    more = rows[[*match, *(c for c in rows if c not in new)]].drop_duplicates(match)
+    return pd.concat([rows[left.to_numpy()], new.merge(more, "left", on=match)], ignore_index=True)

@@ -49,9 +49,9 @@ def lacking(check: Check, cells: pd.DataFrame, wanted: pd.DataFrame) -> list[str
     have, need = (_tuples(asked(check, frame), columns) for frame in (cells, wanted))
     names = []
     for i, column in enumerate(columns):
-        gone = dict.fromkeys(n[i] for n in need if n[i] not in {h[i] for h in have})
-        names += [f"{column} {value}" for value in gone if value]
-        need = {n: None for n in need if n[i] not in gone}
+        missing = dict.fromkeys(n[i] for n in need if n[i] not in {h[i] for h in have})
+        names += [f"{column} {value}" for value in missing if value]
+        need = {n: None for n in need if n[i] not in missing}
     return names + [", ".join(f"{c} {v}" for c, v in zip(columns, n, strict=True)) for n in need if n not in have]
 
 

@@ -77,8 +77,8 @@ def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[Clai
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
     shelves = [Shelf(file, results / scale / "cells") for file in (claims_files() if files is None else files)]
-    asked = [(claim, shelf) for shelf in shelves for claim in shelf.file.claims]
-    shown = tqdm(asked, f"claims at {scale} scale", leave=False, disable=None)  # None: only on a terminal
+    pairs = [(claim, shelf) for shelf in shelves for claim in shelf.file.claims]
+    shown = tqdm(pairs, f"claims at {scale} scale", leave=False, disable=None)  # None: only on a terminal
     return [_verdict(claim, scale, shelf) for claim, shelf in shown]
 
 
@@ -110,13 +110,13 @@ def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("resu
 
 def checked(verdicts: Iterable[Verdict]) -> str:
     """ "18 checks, true or false whatever is trained: 16 supported, 1 refuted, 1 not run"."""
-    found = Counter(v.verdict for v in checks(verdicts))
-    return f"{found.total()} checks, true or false whatever is trained: {said(found) or 'none'}"
+    tally = Counter(v.verdict for v in checks(verdicts))
+    return f"{tally.total()} checks, true or false whatever is trained: {said(tally) or 'none'}"
 
 
-def said(found: Counter[str], ground: str = "") -> str:
+def said(tally: Counter[str], ground: str = "") -> str:
     """ "5 supported, 2 refuted", all on one ground if it is given."""
-    return ", ".join(f"{found[w]} {w.removesuffix(f' on {ground}')}" for w in verdict.VERDICTS if found[w])
+    return ", ".join(f"{tally[w]} {w.removesuffix(f' on {ground}')}" for w in verdict.VERDICTS if tally[w])
 
 
 def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, Counter[str]]]:
@@ -194,12 +194,12 @@ class Shelf:
         under those that the printed numbers need, too."""
         if scale not in claim.checks:
             return verdict.Outcome(verdict.NOT_RUN, reason=claim.unasked.get(scale, f"out of scope at {scale} scale"))
-        found = {name: self._judge(claim, check, scale) for name, check in claim.under(scale).items()}
-        declared = verdict.under_readings(claim.about, found)
-        there = [h for h in self.readings if claim.id.split("/")[1] in h.of["claims"]] if scale == "paper" else []
-        if not there:
+        outcomes = {name: self._judge(claim, check, scale) for name, check in claim.under(scale).items()}
+        declared = verdict.under_readings(claim.about, outcomes)
+        readings = [h for h in self.readings if claim.id.split("/")[1] in h.of["claims"]] if scale == "paper" else []
+        if not readings:
             return declared
-        return verdict.beside_reading(declared, self._judge(claim, claim.checks[scale], scale, there))
+        return verdict.beside_reading(declared, self._judge(claim, claim.checks[scale], scale, readings))
 
     def _judge(self, claim: Claim, check: Check, scale: str, under: Sequence[Held] = ()) -> verdict.Outcome:
         cells, reason = self.cells(claim, check, scale == PRINTED, under)

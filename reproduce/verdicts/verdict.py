@@ -83,8 +83,8 @@ def evaluate(
     wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
     look: see `judging.level_at`.
     """
-    asked = parts(check)
-    outcomes = [_part(part, cells, metrics, wanted, len(asked), look) for part in asked]
+    checks = parts(check)
+    outcomes = [_part(part, cells, metrics, wanted, len(checks), look) for part in checks]
     return _of_parts(outcomes) if len(outcomes) > 1 else outcomes[0]
 
 
@@ -94,11 +94,11 @@ def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
     index = verdicts.index(weakest)
     ran = [o for o in outcomes if o.verdict != NOT_RUN]
     seeds = [n for o in ran for n in o.seeds]
-    tally, why = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts), outcomes[index].reason
+    tally, reason = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts), outcomes[index].reason
     return replace(
         outcomes[index] if weakest != NOT_RUN or not ran else ran[0],
         verdict=PARTLY if weakest == NOT_RUN and ran else weakest,
-        reason=f"{len(outcomes)} parts: {tally}" + f"; part {index + 1}: {why}" * bool(why),
+        reason=f"{len(outcomes)} parts: {tally}" + f"; part {index + 1}: {reason}" * bool(reason),
         settings=sum(o.settings for o in ran),
         seeds=(min(seeds, default=0), max(seeds, default=0)),
         quantity=", ".join(dict.fromkeys(o.quantity for o in ran)),
@@ -116,18 +116,18 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     ran = {name: o for name, o in outcomes.items() if o.verdict != NOT_RUN}
     if not ran or len(outcomes) == 1:
         return next(iter(outcomes.values()))
-    said = _listed(outcomes)
+    listing = _listed(outcomes)
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
     if REFUTED in verdicts and verdicts & {SUPPORTED, PARTLY}:
         each = tuple((name, o.measured) for name, o in ran.items() if o.measured)
-        return replace(first, verdict=DEPENDS, reason=f"unstated choice: {about}. {said}", under=each)
+        return replace(first, verdict=DEPENDS, reason=f"unstated choice: {about}. {listing}", under=each)
     if INCONCLUSIVE in verdicts and len(verdicts) > 1:
         wide = next(o for o in ran.values() if o.verdict == INCONCLUSIVE)
-        return replace(wide, reason=f"inconclusive under one alternative of {about}. {said}")
+        return replace(wide, reason=f"inconclusive under one alternative of {about}. {listing}")
     weakest = next((o for o in ran.values() if o.verdict == PARTLY), first)
     agree = f"under each of {len(ran)} alternatives of {about}" if len(ran) > 1 else f"under one alternative of {about}"
-    return replace(weakest, reason=f"{agree}. {said}")
+    return replace(weakest, reason=f"{agree}. {listing}")
 
 
 def beside_reading(declared: Outcome, read: Outcome) -> Outcome:
@@ -157,22 +157,22 @@ def _part(
     look: int,
 ) -> Outcome:
     try:
-        found = evidence(check, cells, metrics)
-        if found.rows.empty:
+        data = evidence(check, cells, metrics)
+        if data.rows.empty:
             raise NotRun("no setting has all the numbers that it needs")
-        found.missing = list(dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))]))
-        rows = _mean_per_seed(found) if quantifier(check)[0] == "mean" else found.rows
-        units = units_of(found, rows, quantity(check), level_at(look))
-        outcome = _decide(found, Part(tuple(units), quantifier(check), among, bool(found.missing), look))
+        data.missing = list(dict.fromkeys([*data.missing, *(m for w in wanted for m in lacking(check, cells, w))]))
+        rows = _mean_per_seed(data) if quantifier(check)[0] == "mean" else data.rows
+        units = units_of(data, rows, quantity(check), level_at(look))
+        outcome = _decide(data, Part(tuple(units), quantifier(check), among, bool(data.missing), look))
         about = ", ".join(dict.fromkeys(u.quantity for u in units))
         return replace(outcome, quantity=about, each=tuple(units))
     except NotRun as reason:
         return Outcome(NOT_RUN, reason=str(reason))
 
 
-def _decide(found: Evidence, part: Part) -> Outcome:
+def _decide(data: Evidence, part: Part) -> Outcome:
     """Judge the units under the quantifier of the check."""
-    each, (name, low, high), units = part.units, part.quantifier, found.rows["unit"].nunique()
+    each, (name, low, high), units = part.units, part.quantifier, data.rows["unit"].nunique()
     random = sum(u.random for u in each)
     alone, together = ("for", "against") if name == "any" else ("against", "for")
     errors = {side: [u.error(side, part.level, random) for u in each] for side in ("for", "against")}
@@ -191,11 +191,11 @@ def _decide(found: Evidence, part: Part) -> Outcome:
         tally = _tally(name, units, each, f"; {len(by_holm)} {alone} by Holm" if leaning else "")
     against_it = by_holm if verdict == alone else [u for u in judged if u.judged.says != together]
     deciding = _deciding(against_it or judged, best=name == "any")
-    j, missing, measured = deciding.judged, _lacking(found.missing), _measured(deciding, found, name)
+    j, missing, measured = deciding.judged, _lacking(data.missing), _measured(deciding, data, name)
     seeds = [u.judged.n for u in each if u.judged.n]
-    said = {"for": PARTLY if partly else SUPPORTED, "against": REFUTED, INCONCLUSIVE: INCONCLUSIVE}
+    verdicts = {"for": PARTLY if partly else SUPPORTED, "against": REFUTED, INCONCLUSIVE: INCONCLUSIVE}
     return Outcome(
-        said[verdict],
+        verdicts[verdict],
         "; ".join(filter(None, [missing, tally, j.why])),
         None if math.isnan(j.value) else measured,
         units,
@@ -203,14 +203,14 @@ def _decide(found: Evidence, part: Part) -> Outcome:
     )
 
 
-def _measured(u: Unit, found: Evidence, name: str) -> Measured:
+def _measured(u: Unit, data: Evidence, name: str) -> Measured:
     """The number of a setting, NaN if nothing is known of it; ratios from their logarithms."""
-    j, back = u.judged, exp if found.log and name != SHARE else float
+    j, back = u.judged, exp if data.log and name != SHARE else float
     low, high = (None if end is None else back(end) for end in (j.low, j.high))
-    unit = SHARE if name == SHARE else "" if found.log else found.units.get(u.name, found.unit)
+    unit = SHARE if name == SHARE else "" if data.log else data.units.get(u.name, data.unit)
     exact = u.quantity == "every seed" or not j.n  # a number of settings has an interval where one of them has seeds
     region = (back(u.region.low), back(u.region.high))
-    what = SHARE if name == SHARE else found.what
+    what = SHARE if name == SHARE else data.what
     return Measured(what, unit, u.name, back(j.value), low, high, region, u.region.strict, exact, j.n)
 
 
@@ -237,13 +237,13 @@ def _sides(judged: Sequence[Unit]) -> str:
     return ", ".join(f"{says.count(s)} {s}" for s in ("for", "against", INCONCLUSIVE))
 
 
-def _mean_per_seed(found: Evidence) -> pd.DataFrame:
+def _mean_per_seed(data: Evidence) -> pd.DataFrame:
     """The mean over all units per seed. Only seeds that have every unit count: otherwise it would be about different
     settings."""
-    whole = found.rows.groupby("seed")["unit"].transform("size") == found.rows["unit"].nunique()
-    if not whole.any():
+    complete = data.rows.groupby("seed")["unit"].transform("size") == data.rows["unit"].nunique()
+    if not complete.any():
         raise NotRun("no seed has a number for every setting")
-    means = average(found.rows[whole].assign(unit=""), ["unit", "seed"], found.log)
+    means = average(data.rows[complete].assign(unit=""), ["unit", "seed"], data.log)
     return means.fillna({"low": -INF, "high": INF})
 
 
@@ -254,14 +254,14 @@ def _counted(part: Part, says: str, inside: Sequence[float], outside: Sequence[f
     Not the share of each seed: noise draws that towards one half, whatever is true.
     """
     units, (_, least, most) = part.units, part.quantifier
-    *_, here, gone = counts(part, inside, outside)
+    *_, within, beyond = counts(part, inside, outside)
     likely = sum(u.region.holds(u.judged.value) for u in units)
-    low, high, value = (k / len(units) for k in (here, len(units) - gone, likely))
+    low, high, value = (k / len(units) for k in (within, len(units) - beyond, likely))
     # None and all are no bounds: whoever wants at most three of eight is not near an end with none.
     region = Region(least or -INF, most if most < 1 else INF)
-    found = Unit([(low, high)], region, quantity="point")  # its ends are those of an interval
-    found.judged = Judgement(says, value, low, high, min((u.judged.n for u in units if u.random), default=0))
-    return found
+    counted = Unit([(low, high)], region, quantity="point")  # its ends are those of an interval
+    counted.judged = Judgement(says, value, low, high, min((u.judged.n for u in units if u.random), default=0))
+    return counted
 
 
 def _deciding(units: Sequence[Unit], best: bool) -> Unit:

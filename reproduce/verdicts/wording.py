@@ -31,12 +31,12 @@ def amount(value: float, unit: str, what: str = "difference") -> str:
 
 def measured(m: Measured) -> str:
     """ "lead 2.03 points (1.88 to 2.17), 3 seeds"."""
-    said = f"{m.what} {amount(m.value, m.unit, m.what)}"
+    text = f"{m.what} {amount(m.value, m.unit, m.what)}"
     if m.low is None or m.high is None:
-        said += ", no interval"
+        text += ", no interval"
     elif m.low != m.high or not (m.exact or math.isinf(m.low)):
-        said += f" ({number(m.low)} to {number(m.high)})"
-    return said + (f", {counted(m.n, 'seed')}" if m.n else "")
+        text += f" ({number(m.low)} to {number(m.high)})"
+    return text + (f", {counted(m.n, 'seed')}" if m.n else "")
 
 
 def deciding(m: Measured | None, names: Mapping[str, str]) -> str:
