@@ -50,9 +50,9 @@ def choice() -> None:
 
 def measured(work: Work) -> tuple[dict[str, float], str]:
     """Samples per second of each strategy, the best of some repeats in turn; and the trainer's choice."""
-    asked = _asked(work)
-    chosen = choose(asked).name
-    able = [s.name for s in TABLE if not s.obstacle(asked)]
+    demand = _asked(work)
+    chosen = choose(demand).name
+    able = [s.name for s in TABLE if not s.obstacle(demand)]
     calls = {name: engine_round(work, 1, name) for name in able}
     best: dict[str, float] = {}
     for name, call in calls.items():

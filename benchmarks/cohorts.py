@@ -76,12 +76,12 @@ def fig4() -> None:
     here = replace(settings(), threads=2)
     splits = ClientSplits(here)  # the data are read once; else this were `reproduce.train`
 
-    def whole(experiments: Sequence[Experiment]) -> None:
+    def train(experiments: Sequence[Experiment]) -> None:
         finish(begin(experiments, [0], here, splits))
 
-    whole(panel.experiments[:1])
-    together = seconds(lambda: whole(panel.experiments), 0)
-    apart = seconds(lambda: [whole([e]) for e in panel.experiments], 0)
+    train(panel.experiments[:1])
+    together = seconds(lambda: train(panel.experiments), 0)
+    apart = seconds(lambda: [train([e]) for e in panel.experiments], 0)
     print(f"{apart:.1f} s one after another, {together:.1f} s in one cohort: {apart / together:.1f} x as fast")
 
 

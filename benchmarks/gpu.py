@@ -45,8 +45,8 @@ def engine(strategy: str, split: ClassificationSplit, clients: int, steps: int, 
     """A round by a strategy of the engine."""
     trainer, start = Trainer(1, strategy, precision), split.initial()
     request = Train(np.arange(clients), np.full(clients, steps), start, RATE, 0)
-    if (named := NAMED.get(strategy)) and (why := named.obstacle(demand_of(split, request))):
-        raise RuntimeError(why)
+    if (named := NAMED.get(strategy)) and (obstacle := named.obstacle(demand_of(split, request))):
+        raise RuntimeError(obstacle)
     return lambda: trainer.train([(split, request)])[0].rows
 
 
@@ -159,12 +159,12 @@ def _rows(
         try:
             set_cuda_arithmetic(precision)
             checked = split if way in NAMED else still
-            said = _deviation(WAYS[way](checked, 2, 2, precision)(), expected[checked], precision)
+            deviation = _deviation(WAYS[way](checked, 2, 2, precision)(), expected[checked], precision)
             call = _synced(WAYS[way](still, n, small.steps, precision), device)
             call()
             _peak(device)
             rate = n * small.steps * small.batch / seconds(call, box)
-            yield Row(way, n, precision, rate, _peak(device), said)
+            yield Row(way, n, precision, rate, _peak(device), deviation)
         except Exception as error:  # whatever a library raises: the table must come back
             text = (str(error) or type(error).__name__).splitlines()[0]
             yield Row(way, n, precision, 0, 0, f"failed: {text[:120]}")

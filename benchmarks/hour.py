@@ -50,11 +50,11 @@ def _train(job: Job, end: float) -> None:
 def run(module: Sequence[str], end: float, output: Path | None = None) -> int | None:
     """The exit code of a module of Python that is stopped, if necessary, so that it ends at `end`, of the monotonic
     clock; None if there is no time to begin."""
-    left, said = end - STOP - time.monotonic(), " ".join(module)
+    left, command = end - STOP - time.monotonic(), " ".join(module)
     if left <= 0:
-        print(f"no time is left for {said}", file=sys.stderr)
+        print(f"no time is left for {command}", file=sys.stderr)
         return None
-    print(said, file=sys.stderr)
+    print(command, file=sys.stderr)
     with output.open("w") if output else nullcontext() as file:
         child = subprocess.Popen([sys.executable, "-m", *module], stdout=file)
         for seconds, ask in ((left, child.terminate), (STOP, child.kill)):

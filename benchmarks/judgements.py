@@ -46,8 +46,8 @@ def versions(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
 
 def question(entry: dict[str, Any]) -> dict[str, Any]:
     """What an entry asks at paper scale."""
-    asked = {key: entry.get(key) for key in ("artifact", "check", "readings")}
-    return {**asked, "at": entry.get("at", {}).get("paper")}
+    fields = {key: entry.get(key) for key in ("artifact", "check", "readings")}
+    return {**fields, "at": entry.get("at", {}).get("paper")}
 
 
 def asked() -> None:
@@ -99,8 +99,8 @@ def _under(file: ClaimsFile, today: dict[str, Any], new: dict[str, Any], old: di
 
 
 def _shown(entry: dict[str, Any]) -> str:
-    said = {key: value for key, value in question(entry).items() if value and key != "artifact"}
-    text = yaml.safe_dump(said, default_flow_style=True, width=10**6).strip()
+    content = {key: value for key, value in question(entry).items() if value and key != "artifact"}
+    text = yaml.safe_dump(content, default_flow_style=True, width=10**6).strip()
     return f"`{text.replace('|', '/')}`"
 
 

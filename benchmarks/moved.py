@@ -24,10 +24,10 @@ Curves = dict[tuple[str, str, str], dict[int, float]]
 def curves(job: plan.Job, seed: int) -> Curves:
     found: Curves = {}
     for run in finish(begin(job.experiments, [seed], settings())):
-        said = ", ".join(str(value) for value in run.experiment.labels.values())
+        label = ", ".join(str(value) for value in run.experiment.labels.values())
         for now, _time, metric, key, value in run.state["history"]:
             if "accuracy" in metric and "client" not in metric:
-                found.setdefault((said, metric, str(key)), {})[now] = value
+                found.setdefault((label, metric, str(key)), {})[now] = value
     return found
 
 

@@ -54,7 +54,7 @@ def main(rounds: int = 20, clients: int = 20, participants: int = 5) -> None:
     train, test = torch.randperm(len(y)).split([1400, len(y) - 1400])
     by_label = train[y[train].argsort()]  # non-IID: two shards of sorted labels per client
     shards = by_label.view(2 * clients, -1)[torch.randperm(2 * clients)].view(clients, -1)  # [20, 70]
-    data = [(x[mine], y[mine]) for mine in shards]
+    data = [(x[shard], y[shard]) for shard in shards]
     server = nn.Linear(64, 10)
     for r in range(rounds):
         sampled = torch.randperm(clients)[:participants].tolist()

@@ -50,12 +50,12 @@ def planned() -> None:
     jobs: dict[tuple[str, str, str], list[Ran]] = defaultdict(list)
     for r in ran:
         jobs[r.job].append(r)
-    for job, mine in jobs.items():
-        measured = sum(r.seconds for r in mine)
+    for job, runs in jobs.items():
+        measured = sum(r.seconds for r in runs)
         if measured >= LEAST:
             others = [r for r in ran if r.job != job]
-            expected, bound, kind = estimated(mine, others)
-            names = (mine[0].kind.model, "all") if kind == FIXED else (kind, "all")
+            expected, bound, kind = estimated(runs, others)
+            names = (runs[0].kind.model, "all") if kind == FIXED else (kind, "all")
             for name in names:
                 groups[name].append((measured, expected))
             if kind == TOLD:
@@ -80,20 +80,20 @@ def planned() -> None:
         print(f"| {name} | {len(pairs)} | {hours:.2f} | {ratios} |")
 
 
-def estimated(mine: Sequence[Ran], others: Sequence[Ran]) -> tuple[float, float, str]:
+def estimated(runs: Sequence[Ran], others: Sequence[Ran]) -> tuple[float, float, str]:
     """Seconds of a job by other jobs, those if no run ends early, and whether runs of others say where its own end."""
-    scale, paper, _ = mine[0].job
+    scale, paper, _ = runs[0].job
     known = ends.of(r.joined for r in others if r.ends and r.job[:2] == (scale, paper))
     by, went = table(others), dict[Any, float | None]()
     expected = bound = 0.0
-    for r in mine:
+    for r in runs:
         e = r.joined.experiment.to_target if r.joined.early else r.joined.experiment
         if e not in went:
             went[e] = ends.share(e, known) if r.ends else 1.0
         seconds, share = r.whole * rates.rate(r.kind, by), went[e]
         bound += seconds
         expected += seconds * (1.0 if share is None else share)
-    return expected, bound, FIXED if not any(r.ends for r in mine) else LOOSE if None in went.values() else TOLD
+    return expected, bound, FIXED if not any(r.ends for r in runs) else LOOSE if None in went.values() else TOLD
 
 
 def committed(scale: str) -> Iterator[Ran]:
@@ -103,10 +103,10 @@ def committed(scale: str) -> Iterator[Ran]:
             e, run = joined.experiment, joined.stored
             if not (run and run.seconds and "machine" in run.training) or GONE in run.training.get("strategies", ()):
                 continue
-            declared, whole = estimate(e, (0,)).samples, rates.work(e)
+            declared, work = estimate(e, (0,)).samples, rates.work(e)
             share = (run.samples or 0) / declared if declared and ends.early(e) else 1.0
             processor = run.training["machine"]["processor"]
-            yield Ran((scale, job.paper, job.name), processor, rates.kind(e), run.seconds, share * whole, whole, joined)
+            yield Ran((scale, job.paper, job.name), processor, rates.kind(e), run.seconds, share * work, work, joined)
 
 
 def on_this_processor(ran: Sequence[Ran]) -> Iterator[Ran]:
@@ -114,11 +114,11 @@ def on_this_processor(ran: Sequence[Ran]) -> Iterator[Ran]:
     here = machine()["processor"]
     base = table([r for r in ran if r.processor == here])
     for processor in dict.fromkeys(r.processor for r in ran):
-        mine = [r for r in ran if r.processor == processor]
-        theirs = table(mine)
+        runs = [r for r in ran if r.processor == processor]
+        theirs = table(runs)
         factor = statistics.median(theirs[kind] / base[kind] for kind in theirs if kind in base)
-        print(f"{processor}: {sum(r.seconds for r in mine) / 3600:.1f} h, {factor:.2f} times as long as here")
-        yield from (r._replace(seconds=r.seconds / factor) for r in mine)
+        print(f"{processor}: {sum(r.seconds for r in runs) / 3600:.1f} h, {factor:.2f} times as long as here")
+        yield from (r._replace(seconds=r.seconds / factor) for r in runs)
 
 
 def table(ran: Iterable[Ran]) -> dict[Kind, float]:
@@ -127,8 +127,8 @@ def table(ran: Iterable[Ran]) -> dict[Kind, float]:
     for r in ran:
         if r.work:  # runs of before it was recorded have none
             kinds[r.kind].append(r)
-    whole = {kind: [r for r in mine if not r.ends] or mine for kind, mine in kinds.items()}
-    return {kind: sum(r.seconds for r in mine) / sum(r.work for r in mine) for kind, mine in whole.items()}
+    complete = {kind: [r for r in runs if not r.ends] or runs for kind, runs in kinds.items()}
+    return {kind: sum(r.seconds for r in runs) / sum(r.work for r in runs) for kind, runs in complete.items()}
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:

@@ -45,9 +45,9 @@ def times(experiments: Sequence[Experiment]) -> tuple[float, float]:
     here = replace(settings(), threads=1)
     splits = ClientSplits(here)
 
-    def train(some: Sequence[Experiment]) -> float:
+    def train(subset: Sequence[Experiment]) -> float:
         start = time.process_time()
-        finish(begin(some, [0], here, splits))
+        finish(begin(subset, [0], here, splits))
         return time.process_time() - start
 
     train(experiments[:2])

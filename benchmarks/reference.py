@@ -103,8 +103,8 @@ def _with_parts(
     assert inner is not None
     model = inner.models[drawn(slot.key, len(inner.models), k + 1)[k]]
     narrow = {n: p[n][tuple(slice(s) for s in shape)] for n, shape in model.shapes.items()}
-    whole = layout.model.forward(ops, p, x)
-    return nll(whole, y) + nll(model.forward(ops, narrow, x), whole.detach().softmax(1))
+    full = layout.model.forward(ops, p, x)
+    return nll(full, y) + nll(model.forward(ops, narrow, x), full.detach().softmax(1))
 
 
 def _cosines(z: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -31,14 +31,14 @@ def wrong(draws: np.ndarray, quantity: str = "mean") -> tuple[float, float]:
 def noise(kind: str, n: int, settings: int, seeds: int) -> np.ndarray:
     """Draws [draw, setting, seed] whose mean is zero everywhere, or the median where a tenth collapses."""
     draw = np.random.default_rng([KINDS.index(kind), settings, seeds])
-    plain = draw.standard_normal((n, settings, seeds))
+    normal = draw.standard_normal((n, settings, seeds))
     if kind == "normal, unequal":  # by a factor of twenty
-        return plain * np.exp(np.linspace(-1.5, 1.5, settings))[:, None]
+        return normal * np.exp(np.linspace(-1.5, 1.5, settings))[:, None]
     if kind == "normal, alike":  # seeds go up and down together
-        return (plain + draw.standard_normal((n, 1, seeds))) / np.sqrt(2)
+        return (normal + draw.standard_normal((n, 1, seeds))) / np.sqrt(2)
     if kind == "a tenth collapses":
-        return np.where(draw.random(plain.shape) < 0.1, -30.0, plain - stats.norm.ppf(0.4 / 0.9))
-    return np.exp(plain) - np.exp(0.5) if kind == "lognormal" else plain
+        return np.where(draw.random(normal.shape) < 0.1, -30.0, normal - stats.norm.ppf(0.4 / 0.9))
+    return np.exp(normal) - np.exp(0.5) if kind == "lognormal" else normal
 
 
 def residuals(dataset: str, seeds: int) -> np.ndarray:
@@ -80,7 +80,7 @@ def rules(n: int = 200) -> None:
         inside, outside = wrong(draws, QUANTITY.get(kind, "mean"))
         print(f"| {kind} | {seeds} | {inside:.1%} | {outside:.1%} |", flush=True)
     print(f"\n| noise | about | seeds at each look | called | (each look at {LEVEL:.0%}) |\n|{' --- |' * 5}")
-    asked = [("normal", "mean"), ("lognormal", "mean"), ("a tenth collapses", "mean"), ("a tenth collapses", "median")]
-    for (kind, about), numbers in product(asked, ((3,), (3, 6), (3, 6, 12, 24))):
+    cases = [("normal", "mean"), ("lognormal", "mean"), ("a tenth collapses", "mean"), ("a tenth collapses", "median")]
+    for (kind, about), numbers in product(cases, ((3,), (3, 6), (3, 6, 12, 24))):
         halved, plain = (looked(kind, numbers, how, 20 * n, about) for how in (True, False))
         print(f"| {kind} | {about} | {', '.join(map(str, numbers))} | {halved:.1%} | {plain:.1%} |", flush=True)

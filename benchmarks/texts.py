@@ -51,7 +51,7 @@ def engine(model: Model, rule: Rule, clients: int = CLIENTS, gamma: float = 0.0)
     return call
 
 
-def said(r: Ratio) -> str:
+def ratio_text(r: Ratio) -> str:
     return f"{r.median:.2f} (range {r.low:.2f}-{r.high:.2f})"
 
 
@@ -72,4 +72,4 @@ def texts() -> None:
         small = compare(plain, engine(model.narrowed(1 / 8), rule, clients), 3)
         env = Env(ClientSplits(settings()).get(problem(model), 0), None, 0)
         once = seconds(partial(thresholds, env, env.initial(), [1 / 4, 1 / 16, 1 / 64]))
-        print(f"| {name} | {said(masked)} | {said(small)} | {once:.3f} |", flush=True)
+        print(f"| {name} | {ratio_text(masked)} | {ratio_text(small)} | {once:.3f} |", flush=True)

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.jobs or "/" in (args.target or ""):
         named = not args.target
-        rows = [[*[j.paper] * named, j.name, str(j.runs), costs.said([j.cost]), state(j)] for j in jobs]
+        rows = [[*[j.paper] * named, j.name, str(j.runs), costs.total_time([j.cost]), state(j)] for j in jobs]
         print_table([*["PAPER"] * named, "JOB", "RUNS", "TIME", "STATE"], rows, ("RUNS", "TIME"))
     else:
         _print_groups(jobs, artifacts, one=bool(args.target))
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
     declared = f"{counted(len(jobs), 'job')}, {counted(sum(j.runs for j in jobs), 'run')}"
     print(fill(f"{declared}; stored: {results.tally(seen(jobs))}"))
     most, gpu = "at most " * any(j.at_most for j in able), settings().device == "cuda"
-    total = f"{most}{short(flops)}FLOP, {costs.said(each)} {costs.processor()}{'' if gpu else busy(seconds)}"
+    total = f"{most}{short(flops)}FLOP, {costs.total_time(each)} {costs.processor()}{'' if gpu else busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
     here = f"of similar committed runs, {rates.machine():.2g} times as long here as there"
     print(fill(f"times: {'guessed, no GPU was measured (docs/gpu.md)' if gpu else here}"))

@@ -105,7 +105,7 @@ def curves(runs: pd.DataFrame, metric: str = "") -> pd.DataFrame:
     for (name, algorithm), rows in named.groupby(["run", "algorithm"], sort=False):
         job, benchmark = _PLAYED[str(name)]
         measured = metric or benchmark.metric[0]
-        evaluations = scores.curves(job, benchmark, metric)
+        evaluations = scores.evaluations(job, benchmark, metric)
         evaluations = evaluations[evaluations["seed"].isin(rows["seed"])]
         if evaluations.empty:
             raise UserError(f"{name} has no {measured}: name another metric, or play it again")

@@ -58,15 +58,15 @@ class Matrix:
         self.algorithms = list(places["algorithm"])
         self.ranks = [f"{m:.1f} ({n})" if n else "" for m, n in zip(places["mean"], places["count"], strict=True)]
         refused = [self.cells.get((a, b)) for a in self.algorithms for b in self.benchmarks]
-        whys = [why(c) for c in refused if c and c["state"] == "refused"]
-        self.reasons: Mapping[str, int] = {text: i for i, text in enumerate(dict.fromkeys(whys), start=1)}
+        reasons = [reason_of(c) for c in refused if c and c["state"] == "refused"]
+        self.reasons: Mapping[str, int] = {text: i for i, text in enumerate(dict.fromkeys(reasons), start=1)}
 
     def number(self, cell: Cell) -> str:
         """The number, in brackets, of the reason why a pair does not fit."""
-        return f"({self.reasons[why(cell)]})"
+        return f"({self.reasons[reason_of(cell)]})"
 
 
-def why(cell: Cell) -> str:
+def reason_of(cell: Cell) -> str:
     """The reason why a pair does not fit."""
     return impersonal(cell["algorithm"], cell["status"].partition(": ")[2])
 

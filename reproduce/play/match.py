@@ -266,7 +266,7 @@ class Match:
         curves: dict[Spec, dict[str, pd.DataFrame]] = {}
         for e in self.entries:
             if (j := self.reported(e)) is not None:
-                curves.setdefault(e.spec, {})[e.benchmark.name] = scores.curves(j, e.benchmark)
+                curves.setdefault(e.spec, {})[e.benchmark.name] = scores.evaluations(j, e.benchmark)
         found = []
         for own in (spec for spec in curves if spec.cls is not None):
             for other in (spec for spec in curves if spec != own):
@@ -279,7 +279,7 @@ class Match:
     def histories(self, benchmark: Benchmark) -> pd.DataFrame:
         """The curves of a benchmark: algorithm, seed, round, time, value, status."""
         found = [(e, self.reported(e)) for e in self.entries if e.benchmark is benchmark]
-        curves = [scores.curves(j, benchmark).assign(algorithm=e.spec.text) for e, j in found if j is not None]
+        curves = [scores.evaluations(j, benchmark).assign(algorithm=e.spec.text) for e, j in found if j is not None]
         return pd.concat(curves, ignore_index=True)
 
 

@@ -29,7 +29,7 @@ def beside(benchmark: Benchmark) -> tuple[str, ...]:
     return BY_CLIENT * benchmark.by_client + TO_TARGET * (benchmark.target is not None)
 
 
-def curves(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFrame:
+def evaluations(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFrame:
     """Returns one metric of a job as rows: lr, seed, round, time (virtual seconds, NaN with rounds), value, status.
     metric: "" is the benchmark's own. "per_client" and "per_client_tuned" add a column `client`. Otherwise several
     model sizes are averaged."""
@@ -50,25 +50,25 @@ def curves(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFrame:
 def of(job: Job, benchmark: Benchmark) -> pd.DataFrame:
     """The scores of runs as rows: lr, seed, value, status. A value is the mean of a run's last evaluations; NaN for a
     run that diverged. With what is `beside` it: numbers by client likewise, NaN for a target that was missed."""
-    found = _last(curves(job, benchmark), benchmark)
+    found = _last(evaluations(job, benchmark), benchmark)
     for name in BY_CLIENT * benchmark.by_client:
-        found[name] = _last(curves(job, benchmark, name), benchmark)["value"]
+        found[name] = _last(evaluations(job, benchmark, name), benchmark)["value"]
     return found if benchmark.target is None else found.join(_to_target(job, benchmark), on=["lr", "seed"])
 
 
 def _to_target(job: Job, benchmark: Benchmark) -> pd.DataFrame:
     """`TO_TARGET` of the runs (lr, seed) that reach it."""
-    rows, (name, _) = curves(job, benchmark), benchmark.metric
+    rows, (name, _) = evaluations(job, benchmark), benchmark.metric
     rows["to_target"] = rows["time"].fillna(rows["round"])
-    rows["bytes_to_target"] = sum(curves(job, benchmark, f"bytes_{way}")["value"] for way in ("down", "up"))
+    rows["bytes_to_target"] = sum(evaluations(job, benchmark, f"bytes_{way}")["value"] for way in ("down", "up"))
     sign = metric(name).sign
     reached = rows[sign * rows["value"] >= sign * benchmark.target]  # type: ignore[operator]
     return reached.groupby(["lr", "seed"])[[*TO_TARGET]].first()
 
 
-def _last(curves: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+def _last(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     found = []
-    for (lr, seed), run in curves.groupby(["lr", "seed"]):
+    for (lr, seed), run in rows.groupby(["lr", "seed"]):
         status = str(run["status"].iloc[0])
         tail = run["value"].tail(benchmark.window(len(run)))
         found.append((lr, seed, float(tail.mean()) if status == "ok" else math.nan, status))

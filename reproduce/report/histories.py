@@ -117,7 +117,7 @@ def load(
     wanted = tuple(experiments)
     missing, loaded = list[tuple[str, str]](), list[tuple[pd.DataFrame, list[Stored]]]()
     for source in {source.file: source for source in sources}.values():
-        frame, runs = _read(source, seeds)
+        frame, runs = _table_and_runs(source, seeds)
         if source.without and not (
             runs and all(any(declares(run.experiment, e) for run in runs) for e in source.needed)
         ):
@@ -164,7 +164,7 @@ def _splits(run: Sequence[Experiment]) -> str:
     return f"one split of the data{f' in {many} of {len(run)} settings' * (many < len(run))}" if many else ""
 
 
-def _read(source: Source, seeds: Mapping[str, Iterable[int]]) -> tuple[pd.DataFrame, list[Stored]]:
+def _table_and_runs(source: Source, seeds: Mapping[str, Iterable[int]]) -> tuple[pd.DataFrame, list[Stored]]:
     """Returns the whole table of a results file, and its runs of the wanted seeds and precision. seeds: panel name ->
     seeds; a panel without entry has all. Precision is `settings().precision_asked`, None for any. For an unusable file:
     UserError, or both empty if `source.without` is set."""

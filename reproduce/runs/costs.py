@@ -73,7 +73,7 @@ def due(job: Job) -> Cost:
     return Cost(**{name: sum(getattr(c, name) for c in each) for name in names}, bytes=max(c.bytes for c in each))
 
 
-def said(costs: Iterable[Cost]) -> str:
+def total_time(costs: Iterable[Cost]) -> str:
     """The time of all together: "about 2 h (≤ 9 h) + ≤ 3 h"; the last term is of runs for which no committed run says
     where they end."""
     found = [*costs]

@@ -88,7 +88,7 @@ def announce(scale: str, name: str, allowed: Budget) -> None:
     due, left = training(scale, name, allowed)
     parts = []
     if due:
-        states = results.said([run for run in seen(due) if run.due])
+        states = results.deviations([run for run in seen(due) if run.due])
         parts.append(f"trains {total(due)} ({states})")
         stale = sum(all(run.state == "stale" for run, _ in job.seen if run.due) for job in due)
         parts += [f"`reproduce replay {name} --scale {scale}` may re-check {stale} instead"] if stale and name else []
@@ -105,7 +105,7 @@ def announce(scale: str, name: str, allowed: Budget) -> None:
 def total(jobs: Iterable[Known]) -> str:
     """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
     found = list(jobs)
-    time = costs.said(job.due for job in found)
+    time = costs.total_time(job.due for job in found)
     return f"{counted(len(found), 'job')}, {'about ' * time[0].isdigit()}{time} {costs.processor()}"
 
 

@@ -122,10 +122,10 @@ class Standing:
         """The state in words, for people; "" for a missing file."""
         if self.refused or not self.exists:
             return self.refused
-        return said([run.seen for run in self.runs]) or "current"
+        return deviations([run.seen for run in self.runs]) or "current"
 
 
-def said(runs: Sequence[Seen]) -> str:
+def deviations(runs: Sequence[Seen]) -> str:
     """The deviations of runs from today's code and from what is declared, in words: "3 of 9 runs missing; ..."; "" if
     none."""
     counts = Counter(WORDS[run.state] for run in runs if run.state != "current")

@@ -51,7 +51,9 @@ ARTIFACTS = (
         "fig7", panels=runs.steps_panels, draw=_over_rounds("K"), stamp=measures.same_rates,
         cells=(REACHED, Last("accuracy", 5, name="final_test_accuracy_pct")),
     ),
-    artifact("setup", cells=partial(measures.seconds, aggregations=AGGREGATIONS), draw=pictures.seconds),
+    artifact(
+        "setup", cells=partial(measures.seconds, aggregations=AGGREGATIONS), draw=pictures.seconds_per_aggregation,
+    ),
     artifact(
         "sensitivity", panels=choices.panels, cells=measures.of_choices, names=choices.SHOWN,
         draw=Filled(

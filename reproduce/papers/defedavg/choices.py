@@ -57,9 +57,9 @@ CENTRED = {"problem": lambda given: replace(given, mean=(0.5,), std=(0.5,))}
 LONGER = {"system.work.k": lambda k: 2 * k}
 
 
-def kaiming(given: MLP | ConvNet) -> MLP | ConvNet:
+def kaiming(model: MLP | ConvNet) -> MLP | ConvNet:
     """The network from Kaiming's start."""
-    return replace(given, initialisation="kaiming") if isinstance(given, ConvNet) else KaimingMLP(**vars(given))
+    return replace(model, initialisation="kaiming") if isinstance(model, ConvNet) else KaimingMLP(**vars(model))
 
 
 def _of_both(distribution: str) -> tuple[Choice, ...]:
@@ -135,8 +135,8 @@ def panels(scale: str) -> tuple[Panel, ...]:
         others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
         found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
         for name in ("sensitivity", "more", "sum", "data", "start"):
-            asked = [v for v in CHOICES[distribution] if v.panel == name and fits(v, setting)]
-            varied = [_varied(setting, distribution, n, v) for v in asked]
+            chosen = [v for v in CHOICES[distribution] if v.panel == name and fits(v, setting)]
+            varied = [_varied(setting, distribution, n, v) for v in chosen]
             if varied:
                 found[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
         tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
@@ -152,8 +152,8 @@ def fits(v: Choice, setting: ClockSetting) -> bool:
 
 
 def _varied(setting: ClockSetting, distribution: str, n: int, v: Choice) -> Experiment:
-    given = runs.rates(setting, distribution, n)[v.algorithm]
-    server, local = (None if r is None else r * f for r, f in zip(given, v.factors, strict=True))
+    rates = runs.rates(setting, distribution, n)[v.algorithm]
+    server, local = (None if r is None else r * f for r, f in zip(rates, v.factors, strict=True))
     e: Experiment = changed(runs.run(setting, distribution, n, v.name, (server, local), further=False), v.changes)
     return e
 

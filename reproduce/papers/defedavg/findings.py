@@ -37,8 +37,8 @@ def on_grid(dataset: str, *algorithms: str) -> tuple[int, int]:
     last digit; and the number of all such times."""
     texts = [t for a in algorithms for t in times(dataset, a)["paper_text"] if len(t.partition(".")[2]) == 2]
     unit = CONTACT[dataset]
-    whole = [round((float(text) / unit - 1) / GRID) for text in texts]
-    return sum(f"{unit * (GRID * k + 1):.2f}" == text for k, text in zip(whole, texts, strict=True)), len(texts)
+    multiples = [round((float(text) / unit - 1) / GRID) for text in texts]
+    return sum(f"{unit * (GRID * k + 1):.2f}" == text for k, text in zip(multiples, texts, strict=True)), len(texts)
 
 
 @cache
@@ -58,14 +58,14 @@ def aggregations(algorithm: str, clock: str = "") -> Mapping[int, float]:
 
 def serial_contacts() -> str:
     """FAVANO's published times as whole numbers of contacts."""
-    mine, other = (on_grid(dataset, "favano") for dataset in CONTACT)
+    fashion, cifar = (on_grid(dataset, "favano") for dataset in CONTACT)
     rest = on_grid("fashion_mnist", *(a for a in POLICIES if a != "favano"))
     unit, units = CONTACT.values()
     return (
-        f"{mine[0]} of FAVANO's {mine[1]} published times on Fashion-MNIST equal ({GRID}k + 1) x {unit:.3f} s for a "
-        f"whole k, to the last digit. A contact, which is a transfer down and one up, takes {unit:.3f} s. Of the other "
-        f"algorithms' {rest[1]} times with two decimals, {rest[0] or 'none'} have this form. On CIFAR-10, where a "
-        f"contact takes {units:.4f} s, {other[0]} of FAVANO's {other[1]} such times has it."
+        f"{fashion[0]} of FAVANO's {fashion[1]} published times on Fashion-MNIST equal ({GRID}k + 1) x {unit:.3f} s "
+        f"for a whole k, to the last digit. A contact, which is a transfer down and one up, takes {unit:.3f} s. Of the "
+        f"other algorithms' {rest[1]} times with two decimals, {rest[0] or 'none'} have this form. On CIFAR-10, where "
+        f"a contact takes {units:.4f} s, {cifar[0]} of FAVANO's {cifar[1]} such times has it."
     )
 
 

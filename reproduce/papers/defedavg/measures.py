@@ -28,8 +28,8 @@ def to_target(histories: Histories) -> pd.DataFrame:
         made = metrics.first_reaching(smooth, "accuracy", target, own=True, name="rounds_to_target")
         # One that diverged is never there: its own last aggregation as a bound would make the worst run the fastest.
         never = made["censored"] & metrics.diverged(made, smooth)
-        whole = [_whole_run(histories, run) for run in made[never].to_dict("records")]
-        parts.append(made.assign(value=made["value"].mask(never, pd.Series(whole, made.index[never], dtype=float))))
+        bounds = [_whole_run(histories, run) for run in made[never].to_dict("records")]
+        parts.append(made.assign(value=made["value"].mask(never, pd.Series(bounds, made.index[never], dtype=float))))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -170,8 +170,8 @@ def _whole(points: pd.DataFrame, histories: Histories) -> bool:
     """Tells whether all points of the grid are there, both judged and reported. Points that Table I has as well come
     alone: they are no grid."""
     told = points.iloc[0]
-    asked = [e for e in histories.experiments if all(e.labels[c] == told[c] for c in [*COLUMNS, "algorithm"])]
-    return len(points.filter(POINT).drop_duplicates()) == len(asked)
+    declared = [e for e in histories.experiments if all(e.labels[c] == told[c] for c in [*COLUMNS, "algorithm"])]
+    return len(points.filter(POINT).drop_duplicates()) == len(declared)
 
 
 def _best(points: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:

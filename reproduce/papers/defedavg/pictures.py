@@ -53,7 +53,7 @@ def _column(axes: np.ndarray, frame: pd.DataFrame, xlabel: str, lines: dict[str,
     axes[1, 0].set_xlabel(xlabel)
 
 
-def seconds(histories: Histories, cells: pd.DataFrame) -> Figure:
+def seconds_per_aggregation(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Draws virtual seconds per aggregation over n, the participants of an aggregation. One axes per data set, one line
     per algorithm, one legend below. cells: the per-seed values of the figure."""
     rows = cells[cells["metric"] == "mean_seconds_per_aggregation"]
@@ -137,14 +137,14 @@ def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     figures.plain_log(ax, "x")
     ax.set_xlabel("seconds to the target")
     alike = {base: [n for n in names if families[n] == base and n not in shown] for base in order}
-    said = "; ".join(
+    listing = "; ".join(
         f"{pretty(b, TEXTS)}: {', '.join(pretty(n, TEXTS) for n in same)}" for b, same in alike.items() if same
     )
-    captions.remark(ax.figure, f"{ax.get_title()}, not told apart from {said}.")  # type: ignore[arg-type]
+    captions.remark(ax.figure, f"{ax.get_title()}, not told apart from {listing}.")  # type: ignore[arg-type]
 
 
 def _family(name: str) -> tuple[str, int, str]:
     """The algorithm of a variant; the algorithm itself first, its tuned rates second."""
-    plain = name.removeprefix("tuned_")
-    base = next(a for a in POLICIES if plain.startswith(a))
-    return base, 0 if name == base else 1 + (plain == name), name
+    untuned = name.removeprefix("tuned_")
+    base = next(a for a in POLICIES if untuned.startswith(a))
+    return base, 0 if name == base else 1 + (untuned == name), name

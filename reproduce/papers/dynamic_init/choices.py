@@ -164,11 +164,11 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
     here = SCALES[scale]
     data = {here.data[name].name: here.data[name] for name in DATASETS}  # one may stand for both
     moon = (_panel("moon", RUNNING[scale], MOON, here),) if scale in RUNNING else ()
-    asked = (
+    kinds = (
         ("sensitivity", CHOICES),
         *([("more", MORE), ("weights", WEIGHTS), ("further", FURTHER), ("last", LAST)] if scale in RUNNING else []),
     )
-    found = (*(_panel(kind, d, choices, here) for kind, choices in asked for d in data.values()), *moon)
+    found = (*(_panel(kind, d, choices, here) for kind, choices in kinds for d in data.values()), *moon)
     if scale != "reduced":
         return found
     return (

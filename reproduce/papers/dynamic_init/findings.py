@@ -43,7 +43,7 @@ def printed(name: str) -> pd.DataFrame:
 def groups(table: str) -> dict[Key, pd.DataFrame]:
     """(label distribution, data set, clients, algorithm) -> transitions x schemes as printed."""
     rows = printed(table).pivot(index=[*GROUP, "transition"], columns="init_scheme", values="paper")
-    return {tuple(map(str, key)): mine.droplevel([*GROUP]).loc[list(THREE)] for key, mine in rows.groupby(GROUP)}
+    return {tuple(map(str, key)): group.droplevel([*GROUP]).loc[list(THREE)] for key, group in rows.groupby(GROUP)}
 
 
 @cache
@@ -100,9 +100,9 @@ def _compared(name: str, ours: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def one_sequence() -> str:
     pairs = followers("table11").items()
-    said = ", ".join(dict.fromkeys(f"{pretty(b[3])}'s begins one session after {pretty(a[3])}'s" for a, b in pairs))
+    order = ", ".join(dict.fromkeys(f"{pretty(b[3])}'s begins one session after {pretty(a[3])}'s" for a, b in pairs))
     count = f"{6 * len(pairs)} of {6 * len(pairs)} numbers are equal"
-    return f"The rows of Table 11 are parts of one sequence of sessions: {said} ({count})."
+    return f"The rows of Table 11 are parts of one sequence of sessions: {order} ({count})."
 
 
 def one_average_of_two() -> str:
@@ -119,10 +119,10 @@ def one_average_of_two() -> str:
 def one_average_of_three() -> str:
     table = pd.concat([groups("table9")["half", "mnist", "10", a] for a in ("fedavg", "fedprox", "moon")])
     most = table["average"].mode()[0]
-    there = table.loc[table["average"] == most, "proposed"]
-    where = f"{there.size} of {len(table)} transitions"
+    cells = table.loc[table["average"] == most, "proposed"]
+    where = f"{cells.size} of {len(table)} transitions"
     return (
-        f"Table 9, half, MNIST, prints {most} for Average at {where}. Proposed has {min(there)} to {max(there)} there."
+        f"Table 9, half, MNIST, prints {most} for Average at {where}. Proposed has {min(cells)} to {max(cells)} there."
     )
 
 

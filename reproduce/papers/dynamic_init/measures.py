@@ -67,9 +67,9 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     alike = frame[frame["processor"] == frame["processor"].value_counts().idxmax()]
     groups = alike.groupby([*labels, "seed"], sort=False)
-    found = groups.agg(cpu_time_seconds=("seconds", lambda v: sum(v.tolist())), max_memory_gb=("memory", "max"))
-    whole = groups.size() == [schemes[tuple(setting)] for *setting, _ in found.index]
-    return found[whole].reset_index().melt([*labels, "seed"], var_name="metric")
+    totals = groups.agg(cpu_time_seconds=("seconds", lambda v: sum(v.tolist())), max_memory_gb=("memory", "max"))
+    complete = groups.size() == [schemes[tuple(setting)] for *setting, _ in totals.index]
+    return totals[complete].reset_index().melt([*labels, "seed"], var_name="metric")
 
 
 def _took(e: Experiment, histories: Histories) -> Iterator[dict[str, Any]]:

@@ -45,7 +45,7 @@ class Reading(NamedTuple):
         return f"{rate}, shared labels {'whole' if self.whole else 'halved'}, {CARRIED[self.carried]}{groups}"
 
 
-Asked = tuple[str, str, Reading, str]
+Setting = tuple[str, str, Reading, str]
 """Label distribution, clients, reading, algorithm."""
 
 
@@ -56,8 +56,8 @@ def readings(scale: str) -> tuple[Panel, ...]:
     if scale == "smoke":
         other = toy._replace(whole=False, carried=SCHEMES)
         rows = [("half", "10", toy), *(("partial_overlap", "10", r) for r in (toy, other))]
-        asked = [(*row, algorithm) for row in rows for algorithm in ("fedavg", "scaffold")]
-        return (_panel("readings", here, "mnist", asked, (0,)),)
+        settings = [(*row, algorithm) for row in rows for algorithm in ("fedavg", "scaffold")]
+        return (_panel("readings", here, "mnist", settings, (0,)),)
     return tuple(_paper(here)) if scale == "paper" else ()
 
 
@@ -66,19 +66,19 @@ def _paper(here: SessionScale) -> Iterable[Panel]:
         first = Reading(rate)
         both = (first, first._replace(carried=()))
         for kind in ("partial_overlap", "half", "distinct"):
-            asked = [(kind, "10", r, a) for a in ("fedavg", "fedprox") for r in both[: 2 if a == "fedavg" else 1]]
-            yield _panel(f"readings-{kind}", here, data, asked, TEN)
+            settings = [(kind, "10", r, a) for a in ("fedavg", "fedprox") for r in both[: 2 if a == "fedavg" else 1]]
+            yield _panel(f"readings-{kind}", here, data, settings, TEN)
             yield _panel(f"fewer-{kind}", here, data, [(kind, "10", first, "moon")], FIVE)
             others = [r for r in crossed(data) if r not in both and (r.whole or kind == "partial_overlap")]
             yield _panel(f"crossed-{kind}", here, data, [(kind, "10", r, "fedavg") for r in others], THREE)
         for slug, seeds, algorithms in (("readings", FIVE, ("fedavg", "fedprox")), ("fewer", THREE, ("moon",))):
-            asked = [("partial_overlap", "100", first, a) for a in algorithms]
-            yield _panel(f"{slug}-n100", here, data, asked, seeds)
+            settings = [("partial_overlap", "100", first, a) for a in algorithms]
+            yield _panel(f"{slug}-n100", here, data, settings, seeds)
         for kind, n in (("half", "10"), ("partial_overlap", "10"), *([("partial_overlap", "50")] * (data == "mnist"))):
             yield _panel(f"steps-{kind}-n{n}", here, data, [(kind, n, Reading(lr), "scaffold") for lr in STEPS], FIVE)
     for size, groups in product((1, 2), (2, 3)):
-        asked = [("two_shard", "10", Reading(RATES["mnist"][0], groups=(groups, size)), "fedavg")]
-        yield _panel(f"shards-{groups}-groups-of-{size}", here, "mnist", asked, HUNDRED)
+        settings = [("two_shard", "10", Reading(RATES["mnist"][0], groups=(groups, size)), "fedavg")]
+        yield _panel(f"shards-{groups}-groups-of-{size}", here, "mnist", settings, HUNDRED)
 
 
 def crossed(data: str) -> tuple[Reading, ...]:
@@ -87,9 +87,9 @@ def crossed(data: str) -> tuple[Reading, ...]:
     return (*(Reading(*choice) for choice in every), Reading(RATES[data][0], carried=SCHEMES))
 
 
-def _panel(slug: str, here: SessionScale, name: str, asked: Iterable[Asked], seeds: tuple[int, ...]) -> Panel:
+def _panel(slug: str, here: SessionScale, name: str, settings: Iterable[Setting], seeds: tuple[int, ...]) -> Panel:
     data = here.data[name]
-    made = tuple(_experiment(*one, scheme, data, here) for one in asked for scheme in SCHEMES)
+    made = tuple(_experiment(*one, scheme, data, here) for one in settings for scheme in SCHEMES)
     return Panel(f"{slug}-{data.name}".replace("_", "-"), made, seeds, data.substitute)
 
 

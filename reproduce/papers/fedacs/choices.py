@@ -155,11 +155,11 @@ def panels(scale: str) -> tuple[Panel, ...]:
 def varied(choice: Choice, setting: settings.NetworkSetting, algorithms: tuple[str, ...]) -> Iterator[Experiment]:
     """The algorithms under one choice."""
     known = runs.benchmarks(setting.rate, setting.draws, Calibration(), probe_batch=setting.batch)
-    asked: dict[str, Label] = {"dataset": setting.name, "question": choice.question, "answer": choice.answer}
+    common: dict[str, Label] = {"dataset": setting.name, "question": choice.question, "answer": choice.answer}
     for name in algorithms:
         if not choice.only or name in choice.only:
             e = runs.experiment(setting, choice.system, settings.ONE_CLASS, name, known[name])
-            labels = {**asked, "algorithm": name, "tail": setting.tail}
+            labels = {**common, "algorithm": name, "tail": setting.tail}
             yield changed(e, {**choice.changes, "labels": labels, "clock.by_class": False, "clock.work": False})
 
 
@@ -245,9 +245,9 @@ def readings(scale: str) -> tuple[Panel, ...]:
     """A panel for each reading and system. None at reduced scale, of which the paper prints no numbers."""
     found, setting = list[Panel](), settings.SETTINGS[scale][0]
     for system, (name, (reading, changes, algorithms)) in itertools.product(TABLES, READINGS.items()):
-        whole = runs.panel(setting, system, setting.alpha)
-        chosen = (e for e in whole.experiments if e.labels["algorithm"] in algorithms)
+        panel = runs.panel(setting, system, setting.alpha)
+        chosen = (e for e in panel.experiments if e.labels["algorithm"] in algorithms)
         named = (replace(e, labels={**e.labels, "reading": reading}) for e in chosen)
         made = tuple(changed(e, {**STEPS, **changes}) for e in named)
-        found.append(replace(whole, name=f"{name}-{whole.name}", experiments=made))
+        found.append(replace(panel, name=f"{name}-{panel.name}", experiments=made))
     return () if scale == "reduced" else tuple(found)

@@ -92,8 +92,8 @@ def mean_to_limit(histories: Histories) -> pd.DataFrame:
     def distances(e: Any, x: Floats, rounds: Ints) -> Any:
         if len(theory.draws(e.system, e.problem.clients)[0]) > 1:
             return None
-        limit, late = theory.limit(e), rounds > LATE * rounds.max()
-        return jackknife(x, lambda some: float(np.linalg.norm(some.mean(0)[late].mean(0) - limit)))
+        limit, plateau = theory.limit(e), rounds > LATE * rounds.max()
+        return jackknife(x, lambda seeds: float(np.linalg.norm(seeds.mean(0)[plateau].mean(0) - limit)))
 
     return per_seed(histories, "distance_of_mean_model_to_closed_form", distances)
 
@@ -102,8 +102,8 @@ def mean_model(histories: Histories) -> pd.DataFrame:
     """`distance_of_mean_model`: plateau of ||mean over seeds of X_r - X*||, see `jackknife`."""
 
     def distances(e: Any, x: Floats, rounds: Ints) -> Any:
-        late, best = rounds > LATE * rounds.max(), e.problem.optimum()
-        return jackknife(x, lambda some: float(np.linalg.norm(some.mean(0)[late] - best, axis=1).mean()))
+        plateau, best = rounds > LATE * rounds.max(), e.problem.optimum()
+        return jackknife(x, lambda seeds: float(np.linalg.norm(seeds.mean(0)[plateau] - best, axis=1).mean()))
 
     return per_seed(histories, "distance_of_mean_model", distances)
 
@@ -111,10 +111,10 @@ def mean_model(histories: Histories) -> pd.DataFrame:
 def jackknife(x: Floats, number: Callable[[Floats], float]) -> Floats:
     """Tukey's pseudo-values [seeds] of a number of all seeds together: n times it, less n - 1 times the number without
     the seed. Their mean is the number (less its bias) and their spread its uncertainty. One seed: the number itself."""
-    whole, n = number(x), len(x)
+    full, n = number(x), len(x)
     if n == 1:
-        return np.array([whole])
-    return np.array([n * whole - (n - 1) * number(np.delete(x, i, axis=0)) for i in range(n)])
+        return np.array([full])
+    return np.array([n * full - (n - 1) * number(np.delete(x, i, axis=0)) for i in range(n)])
 
 
 def calibrated_too(frame: pd.DataFrame, histories: Histories) -> pd.DataFrame:
@@ -153,10 +153,10 @@ def _first(rows: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _halves(rows: pd.DataFrame, slow: pd.Series[bool], run: list[str]) -> pd.DataFrame:
-    late = rows["round"] > rows.groupby("dataset")["round"].transform("max") - rows["tail"]
+    tail = rows["round"] > rows.groupby("dataset")["round"].transform("max") - rows["tail"]
     parts = [
         half.groupby(run, sort=False)["value"].mean().reset_index().assign(metric=name)
-        for name, half in (("slow_class_accuracy", rows[late & slow]), ("fast_class_accuracy", rows[late & ~slow]))
+        for name, half in (("slow_class_accuracy", rows[tail & slow]), ("fast_class_accuracy", rows[tail & ~slow]))
     ]
     return pd.concat(parts, ignore_index=True)
 
@@ -225,8 +225,8 @@ def readings(histories: Histories) -> pd.DataFrame:
     """Rounds to the target and final accuracy under each reading; `table`: which prints the rounds."""
     parts = []
     for _, rows in histories.frame.groupby(["system", "reading"], sort=False):
-        mine = replace(histories, frame=rows)
-        parts += [rounds_to_target(mine), metrics.measured(FINAL, mine)]
+        selected = replace(histories, frame=rows)
+        parts += [rounds_to_target(selected), metrics.measured(FINAL, selected)]
     cells = pd.concat(parts, ignore_index=True)
     return cells.assign(table=cells["system"].map(TABLES), censored=cells["censored"].eq(True))
 

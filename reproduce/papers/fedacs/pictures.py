@@ -204,16 +204,16 @@ def _ends(ax: Axes, histories: Histories) -> None:
 def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Sensitivity: a line of dots per choice that is told apart from the default, an axes per data set that has some;
     a remark names the others. Where none has any, the defaults alone."""
-    asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE, *SLOWER, *TWICE, *NETWORK, *CROPS)}
+    questions = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE, *SLOWER, *TWICE, *NETWORK, *CROPS)}
     rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
     sets, alike = {}, []
-    for name, mine in rows.groupby("dataset", sort=False):
+    for name, values in rows.groupby("dataset", sort=False):
         e: Any = histories.declared(dataset=name)
         kind = f"{pretty(name)}, {'LR' if type(e.problem.model).__name__ == 'Softmax' else 'CNN'}"
-        run = [c for c in asked if c in set(mine["choice"])]
-        told = [c for c in run if categories.differ(mine, "choice", "algorithm", c, run[0])]
+        run = [c for c in questions if c in set(values["choice"])]
+        told = [c for c in run if categories.differ(values, "choice", "algorithm", c, run[0])]
         if told:
-            sets[kind] = mine, {c: asked[c] for c in told}
+            sets[kind] = values, {c: questions[c] for c in told}
         alike += [f"{kind}: {', '.join(c for c in run if c not in told)}."] * (run != told)
     sets = {kind: each for kind, each in sets.items() if len(each[1]) > 1} or sets
     fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
@@ -222,9 +222,9 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         captions.remark(
             fig, "Of the data sets nothing was run; the readings of the decaying rate of Fig. 4 are in the cells."
         )
-    for ax, (kind, (mine, lines)) in zip(axes, sets.items(), strict=False):
-        _dots(ax, mine, lines)
-        counts = sorted({*mine.groupby("choice")["seed"].nunique()})
+    for ax, (kind, (values, lines)) in zip(axes, sets.items(), strict=False):
+        _dots(ax, values, lines)
+        counts = sorted({*values.groupby("choice")["seed"].nunique()})
         ax.set_title(f"{kind}, {' or '.join(map(str, counts))} seeds", loc="right")
     if alike:
         captions.remark(fig, f"Not told apart from the default. {' '.join(alike)}")
@@ -232,13 +232,13 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     return fig
 
 
-def _dots(ax: Axes, rows: pd.DataFrame, asked: Mapping[str, str]) -> None:
+def _dots(ax: Axes, rows: pd.DataFrame, questions: Mapping[str, str]) -> None:
     """The choices of one data set, and a thin line at what each algorithm has by default."""
-    texts = {c: c.removeprefix("default: ").replace(" x", " ×") for c in asked}
+    texts = {c: c.removeprefix("default: ").replace(" x", " ×") for c in questions}
     order = (*GROUPS, *BESIDE)
-    categories.dots(ax, rows, row="choice", rows=list(asked), order=order, texts=texts, groups=asked)
+    categories.dots(ax, rows, row="choice", rows=list(questions), order=order, texts=texts, groups=questions)
     ax.set_xlabel("final accuracy (%)")
-    means = rows[rows["choice"] == next(iter(asked))].groupby("algorithm")["value"].mean()
+    means = rows[rows["choice"] == next(iter(questions))].groupby("algorithm")["value"].mean()
     for name, look in styles.of(order).items():
         if name in means:
             ax.axvline(means[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
@@ -262,9 +262,9 @@ def traded(histories: Histories, cells: pd.DataFrame) -> Figure:
         figures.plain_log(ax, "x")
         here = leads[leads["metric"] == metric].assign(metric="lead")
         for k, (slow, look) in enumerate(zip(ASSIGNED, ASSIGNED_LOOKS, strict=True)):
-            if len(mine := here[here["slow_own"] == slow]):
-                beside = mine.index * 1.08 ** (k - 1)  # lest bars hide each other
-                figures.mean(ax, beside, mine, spread="bars", label=f"slow own {slow}", **look.plot)
+            if len(selected := here[here["slow_own"] == slow]):
+                beside = selected.index * 1.08 ** (k - 1)  # lest bars hide each other
+                figures.mean(ax, beside, selected, spread="bars", label=f"slow own {slow}", **look.plot)
         figures.reference(ax, 0)
         ax.set_xticks(RATES, [f"{rate:g}" for rate in RATES])
         ax.set_xticks([], minor=True)

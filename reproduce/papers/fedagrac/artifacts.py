@@ -122,7 +122,7 @@ ARTIFACTS = (
         cells=partial(layers, problem=settings.fashion(settings.CNN2), model="cnn2", pooling="kernel size=2"),
     ),
     artifact("table4", cells=partial(layers, problem=settings.cifar10(settings.ALEXNET), model="alexnet")),
-    artifact("table5", cells=partial(layers, problem=settings.cifar10(settings.VGG), model="vgg19", group=True)),
+    artifact("table5", cells=partial(layers, problem=settings.cifar10(settings.VGG), model="vgg19", merge_equal=True)),
     artifact("table6", panels=runs.table6, cells=measures.rounds),
     artifact("readings", panels=suggested, cells=measures.readings),
     artifact(

@@ -87,17 +87,17 @@ def readings(histories: Histories) -> pd.DataFrame:
     split = frame["split"].fillna(OWN) if "split" in frame else frame["seed"].mask(frame["seed"] > -1, OWN)
     for (name, search), rows in frame.groupby([split, frame["utilization"].notna()], sort=False):
         others = [c for c in label_columns(rows) if c == "split" or rows[c].isna().all()]
-        mine = replace(histories, frame=rows.drop(columns=others).infer_objects())
+        selected = replace(histories, frame=rows.drop(columns=others).infer_objects())
         if not search:
-            found = _raced(mine)
+            raced = _raced(selected)
             for model, rate in RATES.items():
-                one = found[found["model"].isin([model, "cnn2"])].replace({"model": {model: "lr"}})
+                one = raced[raced["model"].isin([model, "cnn2"])].replace({"model": {model: "lr"}})
                 parts.append(one.assign(table="table1", reading=f"LR at rate {rate}, {name}"))
             continue
         ways = {FIRST: metrics.Reading(), TEN: metrics.Reading(hit=10, tail=10), BEST: metrics.Reading(best=True)}
         for how, reading in ways.items():
             with metrics.read_as(reading):
-                parts.append(utilisation(mine).assign(table="table2", reading=f"{how}, {name}"))
+                parts.append(utilisation(selected).assign(table="table2", reading=f"{how}, {name}"))
     return pd.concat(parts, ignore_index=True).dropna(subset="value")
 
 
@@ -172,8 +172,8 @@ def comparison(histories: Histories) -> pd.DataFrame:
         frame.merge(best, on=by), "accuracy", "target", name="rounds_to_best_common_accuracy"
     ).drop(columns="target")
     rival = frame[frame["algorithm"] == "scaffold"][[*by, "round", "value"]].rename(columns={"value": "rival"})
-    late = frame[frame["round"] >= min(10, frame["round"].max() // 2)].merge(rival, on=[*by, "round"])
-    ahead = late.assign(value=(late["value"] >= late["rival"]).astype(float))
+    paired = frame[frame["round"] >= min(10, frame["round"].max() // 2)].merge(rival, on=[*by, "round"])
+    ahead = paired.assign(value=(paired["value"] >= paired["rival"]).astype(float))
     share = ahead.groupby([*by, "algorithm"])["value"].mean().reset_index()
     last = everything[everything["round"] == everything.groupby(by)["round"].transform("max")]
     costs = {"simulated_time_total_s": "time", "simulated_time_without_overheads_s": "bare", "bytes_per_round": "sent"}
@@ -206,27 +206,27 @@ def layers(model: Model, sample: tuple[int, ...], pooling: str) -> pd.DataFrame:
         if step.op == "relu":
             next(line for line in reversed(lines) if line[4])[2] = "ReLU"
             continue
-        given = dict(step.options)
-        said = {"pool": pooling, "dropout": f"p={given.get('p')}"}.get(step.op.removeprefix("channel_"), "")
+        options = dict(step.options)
+        shown = {"pool": pooling, "dropout": f"p={options.get('p')}"}.get(step.op.removeprefix("channel_"), "")
         if step.op == "conv":
-            numbers = {"kernel size": model.shapes[f"{step.layer}.weight"][2], **given}
+            numbers = {"kernel size": model.shapes[f"{step.layer}.weight"][2], **options}
             usual = {"kernel size": 0, "stride": 1, "padding": 0}
-            said = ", ".join(f"{k}={numbers[k]}" for k, plain in usual.items() if numbers.get(k, plain) != plain)
+            shown = ", ".join(f"{k}={numbers[k]}" for k, default in usual.items() if numbers.get(k, default) != default)
         count = sum(math.prod(model.shapes.get(f"{step.layer}.{kind}", (0,))) for kind in ("weight", "bias"))
-        lines.append([KINDS[step.op], out, "", said, count])
+        lines.append([KINDS[step.op], out, "", shown, count])
     lines[-1][2] = "softmax"  # inside the loss
     frame = pd.DataFrame(lines, columns=[*COLUMNS, "value"])
     return frame.assign(output_shape=["x".join(map(str, line[1])) for line in lines])
 
 
 def architecture(
-    histories: Histories, *, problem: Classification, model: str, pooling: str, group: bool = False
+    histories: Histories, *, problem: Classification, model: str, pooling: str, merge_equal: bool = False
 ) -> pd.DataFrame:
     """Returns the architecture table of the problem's model, one row per layer. `value` is the layer's count of
     trainable parameters, `seed` is -1. model: the name in the column `model`. pooling: text for the hyperparameters of
-    pooling layers. group: equal layers in a row become one, such as "2xConv2d"."""
+    pooling layers. merge_equal: equal layers in a row become one, such as "2xConv2d"."""
     frame = layers(problem.model, problem.sample.shape, pooling)
-    if group:
+    if merge_equal:
         kind = frame[["layer", "output_shape", "hyperparameters"]]
         runs = frame.groupby((kind != kind.shift()).any(axis=1).cumsum())
         many = runs["layer"].transform("size")

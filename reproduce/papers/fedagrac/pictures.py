@@ -78,9 +78,9 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     if lost.any():  # a line of text below the lowest bar
         bottom, top = ax.get_ylim()
         ax.set_ylim(bottom - 0.2 * (top - bottom), top)
-    for x, gone, of in zip(lost.index, lost, groups.size(), strict=True):
-        if gone:
-            ax.annotate(f"{gone} of {of}\ndiverged", (x, 0.03), xycoords=("data", "axes fraction"), ha="center")
+    for x, diverged, of in zip(lost.index, lost, groups.size(), strict=True):
+        if diverged:
+            ax.annotate(f"{diverged} of {of}\ndiverged", (x, 0.03), xycoords=("data", "axes fraction"), ha="center")
     wide = 0.12 * (at.max() - at.min())  # half a text on each side
     ax.set_xlim(at.min() - wide, at.max() + wide)
     ax.set(xlabel="calibration rate λ", ylabel="accuracy after the last round (%)")

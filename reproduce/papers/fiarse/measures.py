@@ -37,8 +37,8 @@ def of(histories: Histories, algorithms: Sequence[str] = (), *, trained: bool = 
     keep = frame["algorithm"].isin(algorithms or frame["algorithm"])
     if trained:
         sizes = histories.of("system.capacity.sizes")
-        mine = [key in map(size_key, own) for key, own in zip(frame["key"], sizes, strict=True)]
-        keep &= (frame["metric"] != "accuracy") | pd.Series(mine, frame.index)
+        in_training = [key in map(size_key, own) for key, own in zip(frame["key"], sizes, strict=True)]
+        keep &= (frame["metric"] != "accuracy") | pd.Series(in_training, frame.index)
     return frame[keep]
 
 
