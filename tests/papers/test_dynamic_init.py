@@ -281,6 +281,6 @@ def test_what_print_alone_says() -> None:
     assert {key: rows[key] for key in rows if key[3] != "scaffold"} == {
         ("partial_overlap", data, "100", a): triple for data in findings.DATA for a, triple in alone.items()
     }
-    assert "11 of 12 places, the other schemes in 2 of 24" in findings.one_average_of_two()
+    assert "11 of 12 places; the other schemes have in 2 of 24" in findings.one_average_of_two()
     assert "92.45 for Average at 6 of 9 transitions. Proposed has 92.56 to 96.06" in findings.one_average_of_three()
     assert findings.equal_rows().count(", and ") == 3
