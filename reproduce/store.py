@@ -278,19 +278,19 @@ def of_table(table: pa.Table) -> str:
     import numpy as np
     import pyarrow as pa
 
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, column in zip(table.column_names, table.columns, strict=True):
         values = column.combine_chunks()
-        found.update(f"{name} {column.type} {len(column)} {column.null_count}\n".encode())
+        digest.update(f"{name} {column.type} {len(column)} {column.null_count}\n".encode())
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             words = values.dictionary_encode()
-            found.update(json.dumps(words.dictionary.to_pylist()).encode())
+            digest.update(json.dumps(words.dictionary.to_pylist()).encode())
             values = words.indices
         if values.null_count:
-            found.update(np.asarray(values.is_null()).tobytes())
+            digest.update(np.asarray(values.is_null()).tobytes())
             values = values.fill_null(0)
-        found.update(np.ascontiguousarray(values.to_numpy(zero_copy_only=False)).tobytes())
-    return found.hexdigest()[:32]
+        digest.update(np.ascontiguousarray(values.to_numpy(zero_copy_only=False)).tobytes())
+    return digest.hexdigest()[:32]
 
 
 def of_note(note: bytes) -> bytes:

@@ -84,8 +84,8 @@ def counted_seeds(fewest: int, most: int) -> str:
 
 def named_seeds(numbers: Iterable[int]) -> str:
     """seed 3; seeds 0, 1, 2."""
-    found = list(map(str, numbers))
-    return f"seed{'s' * (len(found) != 1)} {', '.join(found)}"
+    names = list(map(str, numbers))
+    return f"seed{'s' * (len(names) != 1)} {', '.join(names)}"
 
 
 def duration(seconds: float) -> str:

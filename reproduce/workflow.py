@@ -169,11 +169,11 @@ class Asked:
         exists, so that Snakemake takes the rules of one job and of one artifact."""
         if any("/" in target for target in self.workflow.dag_settings.targets):
             return ["(a whole scale)"]
-        found = []
+        markers = []
         for artifact in plan.select(paper):
             self._train(scale, artifact.id)
-            found += outdated.render_marker(scale, artifact.id, self._budget())
-        return found
+            markers += outdated.render_marker(scale, artifact.id, self._budget())
+        return markers
 
     def _commands(self, scale: str, paper: str, wildcards: Any) -> str:
         """Returns shell commands that train a paper's due jobs and render its outdated artifacts; a failure ends

@@ -21,18 +21,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     scale = plan.check_scale(args.scale)
-    known, found = catalogue(scale), []
+    known, rows = catalogue(scale), []
     for a in known.select(args.target):
         made = "no"
         if Path(plan.for_readers(scale, a.id, a.kind)[0]).exists() and has_numbers(scale, a.id):
             made = "yes" if all(job.usable for job in known.of(a.id)) else "in part"
-        found.append({**a._asdict(), "made": made})
+        rows.append({**a._asdict(), "made": made})
     if args.json:
-        print_json(found)
+        print_json(rows)
         return
     if args.target is None:
         print(fill(f"{known.total} figures and tables of the five papers are part of this package."))
     print(fill(f"At {scale} scale (another one: --scale):") + "\n")
     keys = ["id", "panels", "runs", *["made"] * in_place(), "title"]  # elsewhere nobody knows what is made
     header = ["ARTIFACT", *(key.upper() for key in keys[1:])]
-    print_table(header, [[str(f[key]) for key in keys] for f in found], ("PANELS", "RUNS"))
+    print_table(header, [[str(f[key]) for key in keys] for f in rows], ("PANELS", "RUNS"))

@@ -53,10 +53,10 @@ def run(args: argparse.Namespace) -> None:
     problem: Any = benchmark.template.problem
     if problem.model is None:
         raise UserError(f"{args.panel} is of quadratics: there are no data to split")
-    found = split(problem, args.seed, settings())
-    rows = exported.rows(found)
-    about = exported.provenance(found, rows, panel=benchmark.declared, scale=benchmark.scale)
-    held = holdings(found)
+    partition = split(problem, args.seed, settings())
+    rows = exported.rows(partition)
+    about = exported.provenance(partition, rows, panel=benchmark.declared, scale=benchmark.scale)
+    held = holdings(partition)
     if args.json:
         print_json({**about, "substitute": benchmark.substitute, "holdings": held.to_dict("records")})
     else:

@@ -187,12 +187,12 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
     from reproduce.play import display, summary
 
     frame = match.frame()
-    found = summary(frame)
+    table = summary(frame)
     if args.json:
-        print_json([{k: None if v != v else v for k, v in row.items()} for row in found.to_dict("records")])
+        print_json([{k: None if v != v else v for k, v in row.items()} for row in table.to_dict("records")])
     else:
         one = len(match.benchmarks) == 1
-        header, rows = display.header(found)[one:], [r[one:] for r in display.rows(found)]
+        header, rows = display.header(table)[one:], [r[one:] for r in display.rows(table)]
         if {r[-1] for r in rows} == {"ok"}:  # which says nothing
             header, rows = header[:-1], [r[:-1] for r in rows]
         print_table(header, rows, right=display.RIGHT)

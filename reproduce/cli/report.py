@@ -39,10 +39,10 @@ def write_documents() -> None:
     from reproduce.report.figures import style
     from reproduce.verdicts.scoreboard import scoreboard
 
-    found, failed = documents.documents()
-    stale = [file for file, text in found.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
+    texts, failed = documents.documents()
+    stale = [file for file, text in texts.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
     for file in stale:
-        files.write_text(file, found[file])
+        files.write_text(file, texts[file])
         print(f"Written: {file}")
     if failed:
         raise UserError("; ".join(failed))

@@ -108,10 +108,10 @@ def tally(board: Sequence[Verdict]) -> tuple[list[str], list[list[str]]]:
 
     papers = list(dict.fromkeys(v.paper for v in board))
     by_paper = [counts(v for v in board if v.paper == paper) for paper in papers]
-    found = {word: [count[word] for count in by_paper] for word in COLOURS}
-    found = {word: numbers for word, numbers in found.items() if any(numbers)}
-    found["all"] = [sum(numbers) for numbers in zip(*found.values(), strict=True)]
-    return ["VERDICT", *papers, "ALL"], [[w, *(str(n or "") for n in (*ns, sum(ns)))] for w, ns in found.items()]
+    table = {word: [count[word] for count in by_paper] for word in COLOURS}
+    table = {word: numbers for word, numbers in table.items() if any(numbers)}
+    table["all"] = [sum(numbers) for numbers in zip(*table.values(), strict=True)]
+    return ["VERDICT", *papers, "ALL"], [[w, *(str(n or "") for n in (*ns, sum(ns)))] for w, ns in table.items()]
 
 
 def group(verdict: str, board: Iterable[Verdict], in_full: bool, idle: bool) -> list[str]:

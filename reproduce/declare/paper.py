@@ -173,13 +173,13 @@ class Paper:
     def artifacts(self) -> tuple[Artifact, ...]:
         """Figures before tables, 2 before 10. TypeError for a name that occurs twice, UserError for words on none."""
         told = _entries(self.folder / "artifacts.yaml", LAYOUT)
-        found = sorted(self.module("artifacts").ARTIFACTS, key=lambda artifact: natural(artifact.name))
-        if extra := told.keys() - {artifact.name for artifact in found}:
+        ordered = sorted(self.module("artifacts").ARTIFACTS, key=lambda artifact: natural(artifact.name))
+        if extra := told.keys() - {artifact.name for artifact in ordered}:
             raise UserError(f"{self.place}/artifacts.yaml: artifacts.py has no '{min(extra)}'")
-        for one, other in pairwise(found):
+        for one, other in pairwise(ordered):
             if one.name == other.name:
                 raise TypeError(f"{self.place}/artifacts.py: two artifacts have the name '{one.name}'")
-        return tuple(replace(a, **_layout(told[a.name])) if a.name in told else a for a in found)
+        return tuple(replace(a, **_layout(told[a.name])) if a.name in told else a for a in ordered)
 
     @property
     def declared(self) -> tuple[Artifact, ...]:

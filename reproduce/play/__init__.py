@@ -101,7 +101,7 @@ def curves(runs: pd.DataFrame, metric: str = "") -> pd.DataFrame:
     named = runs[runs["run"] != ""] if "run" in runs else runs[:0]
     if named.empty or not {*named["run"]} <= {*_PLAYED}:
         raise UserError("curves are of runs that `play` returned in this process: call it again, nothing trains twice")
-    found = []
+    parts = []
     for (name, algorithm), rows in named.groupby(["run", "algorithm"], sort=False):
         job, benchmark = _PLAYED[str(name)]
         measured = metric or benchmark.metric[0]
@@ -109,9 +109,9 @@ def curves(runs: pd.DataFrame, metric: str = "") -> pd.DataFrame:
         evaluations = evaluations[evaluations["seed"].isin(rows["seed"])]
         if evaluations.empty:
             raise UserError(f"{name} has no {measured}: name another metric, or play it again")
-        found.append(evaluations.assign(benchmark=benchmark.name, algorithm=str(algorithm), metric=measured))
+        parts.append(evaluations.assign(benchmark=benchmark.name, algorithm=str(algorithm), metric=measured))
     columns = ["benchmark", "algorithm", "lr", "seed", "round", "time", "metric", "value", "status"]
-    joined = pd.concat(found, ignore_index=True)
+    joined = pd.concat(parts, ignore_index=True)
     return joined[[*columns, *({"client"} & {*joined.columns})]]
 
 

@@ -44,15 +44,15 @@ class Matrix:
     held-out data.
     """
 
-    def __init__(self, found: pd.DataFrame) -> None:
-        state = found["status"].str.extract(r"^(\w+)", expand=False)
-        signed = found["mean"].where(found["metric"] == "distance", -found["mean"])
-        place = signed.groupby(found["benchmark"].where(state != "refused")).rank(method="min", na_option="bottom")
-        rows = found.assign(state=state, place=place, edge=found["status"].str.endswith(scores.AT_EDGE))
+    def __init__(self, table: pd.DataFrame) -> None:
+        state = table["status"].str.extract(r"^(\w+)", expand=False)
+        signed = table["mean"].where(table["metric"] == "distance", -table["mean"])
+        place = signed.groupby(table["benchmark"].where(state != "refused")).rank(method="min", na_option="bottom")
+        rows = table.assign(state=state, place=place, edge=table["status"].str.endswith(scores.AT_EDGE))
         self.cells = {(c["algorithm"], c["benchmark"]): c for c in rows.to_dict("records")}
-        self.benchmarks = list(dict.fromkeys(found["benchmark"]))
+        self.benchmarks = list(dict.fromkeys(table["benchmark"]))
         self.judged = list(dict.fromkeys(rows.loc[rows["chosen_on"].fillna("") != "", "benchmark"]))
-        self.references = {b: str(group["algorithm"].iloc[0]) for b, group in found.groupby("benchmark", sort=False)}
+        self.references = {b: str(group["algorithm"].iloc[0]) for b, group in table.groupby("benchmark", sort=False)}
         places = rows.groupby("algorithm", sort=False)["place"].agg(["count", "mean"]).reset_index()
         places = places.sort_values(["count", "mean"], ascending=[False, True], kind="stable")
         self.algorithms = list(places["algorithm"])
@@ -78,15 +78,15 @@ def impersonal(algorithm: str, reason: str) -> str:
     return re.sub(rf"^({cls or name}|{re.escape(name)})\b", "it", reason)
 
 
-def markdown(found: pd.DataFrame) -> list[str]:
+def markdown(table: pd.DataFrame) -> list[str]:
     """Lines: the table of means, intervals and ranks, and what its marks mean."""
-    matrix = Matrix(found)
+    matrix = Matrix(table)
     lines = []
     for algorithm, rank in zip(matrix.algorithms, matrix.ranks, strict=True):
         cells = [matrix.cells.get((algorithm, b)) for b in matrix.benchmarks]
         lines.append([md(algorithm), *(_entry(matrix, c) if c else "" for c in cells), rank])
     units = {"accuracy": "accuracy (%)", "distance": "distance to the optimum"}
-    measured = " or ".join(units[m] for m in dict.fromkeys(found["metric"]))
+    measured = " or ".join(units[m] for m in dict.fromkeys(table["metric"]))
     notes = [
         f"Mean {measured} with its 95 % interval, rank; what diverged or failed has the last rank. Mean ranks are over"
         " as many benchmarks as the brackets say; only those over the same ones can be compared."
@@ -114,12 +114,12 @@ def _entry(matrix: Matrix, cell: Cell) -> str:
     return f"{text}, {cell['place']:.0f}{EDGE * cell['edge']}"
 
 
-def heat(found: pd.DataFrame) -> Figure:
+def heat(table: pd.DataFrame) -> Figure:
     """A box for each pair: the difference to the benchmark's reference and the rank; the reference's mean is above.
 
     Coloured by the difference where its interval excludes zero. Pairs that do not fit have the number of the reason.
     """
-    matrix = Matrix(found)
+    matrix = Matrix(table)
     fig, axes = figures.sheet(height=0.165 * len(matrix.algorithms) + 1.1)
     ax = axes[0, 0]
     gains = np.full((len(matrix.algorithms), len(matrix.benchmarks) + 1), math.nan)
@@ -137,7 +137,7 @@ def heat(found: pd.DataFrame) -> Figure:
     _frame(ax, matrix)
     bar = fig.colorbar(image, ax=ax, pad=0.01, aspect=30, ticks=BORDERS[1:-1])
     unit = {"accuracy": "points", "distance": "percent of its distance, above zero if nearer"}
-    measured = " or ".join(unit[metric] for metric in dict.fromkeys(found["metric"]))
+    measured = " or ".join(unit[metric] for metric in dict.fromkeys(table["metric"]))
     label = f"better than the reference by, in {measured}"
     bar.set_label("\n".join(textwrap.wrap(label, max(20, 5 * len(matrix.algorithms)))), fontsize=7)
     bar.outline.set_visible(False)

@@ -266,11 +266,11 @@ def _has(e: Experiment, wanted: str, name: str) -> bool:
 @cache
 def _panels(paper: str, scale: str) -> Mapping[str, Panel]:
     """The panels of a paper (of all, if there is no such paper) as "paper/panel"; of several of a name the largest."""
-    found: dict[str, Panel] = {}
+    panels: dict[str, Panel] = {}
     for a in artifacts():
         if paper in (a.paper, "") or paper not in papers():
             for p in a.panels(scale):
                 key = f"{a.paper}/{p.name}"
-                if key not in found or len(p.experiments) > len(found[key].experiments):
-                    found[key] = p
-    return found
+                if key not in panels or len(p.experiments) > len(panels[key].experiments):
+                    panels[key] = p
+    return panels

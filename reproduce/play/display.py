@@ -25,15 +25,15 @@ BESIDE = {
 RIGHT = ("RATE", "MEAN", "DIFFERENCE", "RANK", *(name.upper() for name in BESIDE.values()))
 
 
-def header(found: pd.DataFrame) -> list[str]:
+def header(table: pd.DataFrame) -> list[str]:
     """The names of the columns of `rows`."""
-    return [*HEADER[:-2], *(words.upper() for name, words in BESIDE.items() if name in found), *HEADER[-2:]]
+    return [*HEADER[:-2], *(words.upper() for name, words in BESIDE.items() if name in table), *HEADER[-2:]]
 
 
-def rows(found: pd.DataFrame) -> list[list[str]]:
+def rows(table: pd.DataFrame) -> list[list[str]]:
     """The cells under `header` of a `summary`, but for what does not fit."""
-    lines, apart = [], [name for name in BESIDE if name in found]
-    for one in found[~found["status"].str.startswith("refused")].to_dict("records"):
+    lines, apart = [], [name for name in BESIDE if name in table]
+    for one in table[~table["status"].str.startswith("refused")].to_dict("records"):
         mean, interval = number(one["mean"]), span(one["low"], one["high"])
         difference = number(one["difference"]), span(one["difference_low"], one["difference_high"])
         rank = "" if math.isnan(one["rank"]) else f"{one['rank']:.0f}"
@@ -47,16 +47,16 @@ def rows(found: pd.DataFrame) -> list[list[str]]:
 
 def markdown(match: Match, frame: pd.DataFrame) -> str:
     """The table of every benchmark; with several, one of the means of all before them; how the numbers were made."""
-    means = summary(frame)
+    table = summary(frame)
     out = [f"# {md(', '.join(b.name for b in match.benchmarks))} at {match.benchmarks[0].scale} scale", ""]
     if len(match.benchmarks) > 1:
-        out += [*across.markdown(means), ""]
+        out += [*across.markdown(table), ""]
     for benchmark in match.benchmarks:
-        beside = [words for name, words in BESIDE.items() if name in means]
+        beside = [words for name, words in BESIDE.items() if name in table]
         interval = "95 % interval"
         head = ["algorithm", "rate", benchmark.measured, interval, f"minus {md(benchmark.reference)}", interval]
         head += [*beside, "rank", "state"]
-        lines = [[*map(md, line[1:])] for line in rows(means[means["benchmark"] == benchmark.name])]
+        lines = [[*map(md, line[1:])] for line in rows(table[table["benchmark"] == benchmark.name])]
         out += [
             f"## {md(benchmark.name)}",
             "",
@@ -73,18 +73,18 @@ def notes(match: Match) -> list[str]:
     measured = " or ".join(dict.fromkeys(b.measured for b in match.benchmarks)).capitalize()
     references = " or ".join(dict.fromkeys(b.reference for b in match.benchmarks))
     spread = "95 % t-intervals over seeds" if len(match.seeds) > 1 else "One seed has no interval"
-    found = [f"{e.spec.text} on {e.benchmark.name} failed: {e.failed}" for e in match.entries if e.failed]
-    found += [
+    lines = [f"{e.spec.text} on {e.benchmark.name} failed: {e.failed}" for e in match.entries if e.failed]
+    lines += [
         f"{named_seeds(match.seeds).capitalize()}. {measured}: mean of a run's last evaluations (a tenth; of sessions, "
         f"one turn of all groups); where models of several sizes are evaluated, their mean. {spread}. Differences are "
         f"to {references}, paired by seed.",
     ]
     if any(b.by_client for b in match.benchmarks):
-        found.append(
+        lines.append(
             "A client's accuracy is that on its own part of the test set if that is split, else on the test samples in "
             "the proportions of its labels. The spread is the standard deviation over clients."
         )
-    found += [
+    lines += [
         f"To target: the round, or the virtual second, of the first evaluation at {b.target:g} or better, and the "
         "megabytes that all clients together were sent and sent until then; empty where a seed does not reach it."
         for b in match.benchmarks[:1]
@@ -92,37 +92,37 @@ def notes(match: Match) -> list[str]:
     ]
     if match.tune:
         rates = ", ".join(f"{f:g}" for f in match.factors)
-        found.append(
+        lines.append(
             f"Rates: the best of {len(match.factors)} ({rates} times the declared one) on seeds "
             f"{', '.join(map(str, TUNING_SEEDS))}, by the same number."
         )
-        found += across.judged(across.Matrix(summary(match.frame())))
+        lines += across.judged(across.Matrix(summary(match.frame())))
     if any(e.edge for e in match.entries):
-        found.append(f"{across.EDGE} The best rate is at the edge of its grid: `--grid` tries others.")
+        lines.append(f"{across.EDGE} The best rate is at the edge of its grid: `--grid` tries others.")
     refused = sum(bool(e.refused) for e in match.entries)
     if refused:
-        found.append(f"Left out: {counted(refused, 'pair')} that cannot be.")
+        lines.append(f"Left out: {counted(refused, 'pair')} that cannot be.")
     for own, other in match.twins():
-        found.append(
+        lines.append(
             f"{own.text} gives the numbers of {other.text}, to the last digit, wherever both were trained: what it "
             "adds has no effect here. A bound that is never reached? A hook that is not called? (A server step that "
             "needs each client's update returns None from `reduction`.)"
         )
-    return found
+    return lines
 
 
 def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
     """Write OUTPUT.md, .csv and, if a run has numbers, .png and .pdf; returns the endings of what was written."""
-    named, found = output.with_name, [".md", ".csv"]
+    named, endings = output.with_name, [".md", ".csv"]
     files.write_text(named(output.name + ".md"), markdown(match, frame))
     files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
     if not any(match.reported(e) for e in match.entries):
-        return found
+        return endings
     with figures.style():
         drawn = _curves(match) if len(match.benchmarks) == 1 else across.heat(summary(frame))
         captions.say(drawn, headline(match, drawn))
         figures.save(drawn, output)
-    return [*found, ".png", ".pdf"]
+    return [*endings, ".png", ".pdf"]
 
 
 def headline(match: Match, drawn: Figure) -> str:

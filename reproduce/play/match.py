@@ -267,14 +267,14 @@ class Match:
         for e in self.entries:
             if (j := self.reported(e)) is not None:
                 curves.setdefault(e.spec, {})[e.benchmark.name] = scores.evaluations(j, e.benchmark)
-        found = []
+        pairs = []
         for own in (spec for spec in curves if spec.cls is not None):
             for other in (spec for spec in curves if spec != own):
                 both = curves[own].keys() & curves[other].keys()
                 if both and all(curves[own][name].equals(curves[other][name]) for name in both):
-                    found.append((own, other))
+                    pairs.append((own, other))
                     break
-        return found
+        return pairs
 
     def histories(self, benchmark: Benchmark) -> pd.DataFrame:
         """The curves of a benchmark: algorithm, seed, round, time, value, status."""

@@ -50,10 +50,10 @@ def evaluations(job: Job, benchmark: Benchmark, metric: str = "") -> pd.DataFram
 def of(job: Job, benchmark: Benchmark) -> pd.DataFrame:
     """The scores of runs as rows: lr, seed, value, status. A value is the mean of a run's last evaluations; NaN for a
     run that diverged. With what is `beside` it: numbers by client likewise, NaN for a target that was missed."""
-    found = _last(evaluations(job, benchmark), benchmark)
+    table = _last(evaluations(job, benchmark), benchmark)
     for name in BY_CLIENT * benchmark.by_client:
-        found[name] = _last(evaluations(job, benchmark, name), benchmark)["value"]
-    return found if benchmark.target is None else found.join(_to_target(job, benchmark), on=["lr", "seed"])
+        table[name] = _last(evaluations(job, benchmark, name), benchmark)["value"]
+    return table if benchmark.target is None else table.join(_to_target(job, benchmark), on=["lr", "seed"])
 
 
 def _to_target(job: Job, benchmark: Benchmark) -> pd.DataFrame:
@@ -67,12 +67,12 @@ def _to_target(job: Job, benchmark: Benchmark) -> pd.DataFrame:
 
 
 def _last(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    found = []
+    means = []
     for (lr, seed), run in rows.groupby(["lr", "seed"]):
         status = str(run["status"].iloc[0])
         tail = run["value"].tail(benchmark.window(len(run)))
-        found.append((lr, seed, float(tail.mean()) if status == "ok" else math.nan, status))
-    return pd.DataFrame(found, columns=["lr", "seed", "value", "status"])
+        means.append((lr, seed, float(tail.mean()) if status == "ok" else math.nan, status))
+    return pd.DataFrame(means, columns=["lr", "seed", "value", "status"])
 
 
 AT_EDGE = "; the best rate is at the edge of its grid"
@@ -99,11 +99,11 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
         rows.append((benchmark, algorithm, one["lr"], one["metric"], len(runs), mean, low, high, difference, less, more,
                      status + edge, one["chosen_on"]))  # fmt: skip
     columns = ["benchmark", "algorithm", "lr", "metric", "seeds", "mean", "low", "high", "difference"]
-    found = pd.DataFrame(rows, columns=[*columns, "difference_low", "difference_high", "status", "chosen_on"])
-    signed = -found["mean"] * [metric(name).sign for name in found["metric"]]
-    found.insert(11, "rank", signed.groupby(found["benchmark"]).rank(method="min"))
+    table = pd.DataFrame(rows, columns=[*columns, "difference_low", "difference_high", "status", "chosen_on"])
+    signed = -table["mean"] * [metric(name).sign for name in table["metric"]]
+    table.insert(11, "rank", signed.groupby(table["benchmark"]).rank(method="min"))
     groups = frame.groupby(["benchmark", "algorithm"], sort=False)
-    return found.assign(
+    return table.assign(
         **{n: groups[n].agg(lambda v: v.mean(skipna=False)).tolist() for n in BY_CLIENT + TO_TARGET if n in frame}
     )
 

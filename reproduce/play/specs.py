@@ -122,14 +122,14 @@ def _own_class(module: str, name: str) -> type[FedAvg]:
     """The class `name` of the file `module`.py in the working directory."""
     loaded = _load(module)
     known = [k for k, v in vars(loaded).items() if isinstance(v, type) and issubclass(v, FedAvg)]
-    found = getattr(loaded, name, None)
-    if found is None:
+    cls = getattr(loaded, name, None)
+    if cls is None:
         raise unknown(f"algorithm of {module}.py", name, [k for k in known if k not in ("FedAvg", "Asynchronous")])
     if name not in known:
         raise UserError(f"{module}:{name} is no algorithm: it must inherit from reproduce.algorithms.base.FedAvg")
-    if "__dataclass_fields__" not in vars(found) and vars(found).get("__annotations__"):
+    if "__dataclass_fields__" not in vars(cls) and vars(cls).get("__annotations__"):
         raise UserError(f"{module}:{name} has numbers of its own and needs @dataclass(frozen=True) above it")
-    return found  # type: ignore[no-any-return]
+    return cls  # type: ignore[no-any-return]
 
 
 def _file(module: str) -> Path:
@@ -238,15 +238,15 @@ def owned(of: str) -> Iterator[None]:
 
 def seeds(text: str) -> tuple[int, ...]:
     """The seeds of "0-4" or "0,2,7-9"; UserError for what is none."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part)
         if ends is None:
             raise UserError(f"seeds '{text}': use whole numbers and ranges, such as 0-4 or 0,2,7")
-        found += range(int(ends[1]), int(ends[2] or ends[1]) + 1)
-    if not found or len(set(found)) < len(found) or max(found) >= 2**32:
+        numbers += range(int(ends[1]), int(ends[2] or ends[1]) + 1)
+    if not numbers or len(set(numbers)) < len(numbers) or max(numbers) >= 2**32:
         raise UserError(f"seeds '{text}': use different numbers, from 0 to 2^32 - 1")
-    return tuple(found)
+    return tuple(numbers)
 
 
 def grid(text: str) -> tuple[float, ...]:

@@ -47,15 +47,15 @@ def remarks(fig: Figure) -> list[str]:
 
 def legend(fig: Figure) -> None:
     """One legend below all panels, every label once, as few lines as the width holds."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for ax in fig.axes:
         for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
-            found.setdefault(text, handle)
-    width, count = fig.get_figwidth(), len(found)
+            handles.setdefault(text, handle)
+    width, count = fig.get_figwidth(), len(handles)
     small: dict[str, Any] = {"fontsize": TEXT, "handlelength": 2.6, "columnspacing": 1.0} if width < 4 else {}
-    names = [wrap(text, (width / 2 if count > 4 else width) - 0.45) for text in found]
+    names = [wrap(text, (width / 2 if count > 4 else width) - 0.45) for text in handles]
     for lines in range(1, count + 1):
-        made = fig.legend(found.values(), names, loc="outside lower center", ncols=-(-count // lines), **small)
+        made = fig.legend(handles.values(), names, loc="outside lower center", ncols=-(-count // lines), **small)
         if made.get_window_extent().width <= fig.bbox.width or lines == count:
             break
         made.remove()
@@ -158,7 +158,7 @@ def diverged(fig: Figure) -> bool:
     """Tells whether some means lack seeds."""
     lines = (figures.DIVERGED.search(str(line.get_label())) for ax in fig.axes for line in ax.lines)
     marked = (text.get_text().endswith(entries.PARTIAL) for ax in fig.axes for text in ax.texts)
-    return any(found and found[1] for found in lines) or any(marked)
+    return any(match and match[1] for match in lines) or any(marked)
 
 
 def of_marks(artifact: Artifact, fig: Figure) -> str:

@@ -159,8 +159,8 @@ def _matching(frame: pd.DataFrame, labels: Mapping[str, Any], picture: Sheet) ->
     """The rows with these labels, and with those that are drawn; labels that no result has are those of nobody."""
     for name, values in {**picture.only, **{k: (v,) for k, v in labels.items()}}.items():
         if name in frame:
-            found = frame[name].isin(values)
-            frame = frame[found | frame[name].isna() if None in values else found]
+            chosen = frame[name].isin(values)
+            frame = frame[chosen | frame[name].isna() if None in values else chosen]
         elif None not in values:
             return frame.iloc[:0]
     return frame
@@ -170,7 +170,7 @@ def _fill(
     block: np.ndarray, picture: Sheet, artifact: Artifact, here: Histories, labels: dict[str, Any], cells: pd.DataFrame
 ) -> list[dict[str, Any] | None]:
     """Draw one combination; what labels each of its axes has beyond it, None where no number of the paper belongs."""
-    found = None
+    beyond = None
     if isinstance(picture, Curves):
         _lines(block[0, 0], picture, here.frame, artifact)
     elif isinstance(picture, Filled):
@@ -179,8 +179,8 @@ def _fill(
             means = metrics.over_seeds(_matching(cells, {k: labels[k] for k in picture.alike}, picture))["mean"]
             options["limits"] = (means.min(), means.max())
         axes = block[0, 0] if block.size == 1 else block
-        found = picture.fill(axes, here, _matching(cells, labels, picture), **options)
-    return [{} for _ in block.flat] if found is None else list(found)
+        beyond = picture.fill(axes, here, _matching(cells, labels, picture), **options)
+    return [{} for _ in block.flat] if beyond is None else list(beyond)
 
 
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:

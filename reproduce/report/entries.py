@@ -54,12 +54,12 @@ def lines(row: Sequence[Entry | None]) -> list[tuple[str, list[Text]]]:
 
 def entry(cell: Mapping[str, Any], digits: int, names: Mapping[str, str]) -> Entry:
     """The entry of a cell (a row of `Table.frame` with all its columns)."""
-    found = {OURS: Text(_ours(cell, digits, names), cell["best"])}
+    parts = {OURS: Text(_ours(cell, digits, names), cell["best"])}
     if theirs := _theirs(cell, digits, names):
-        found[PAPER] = Text(theirs, cell["best_printed"])
+        parts[PAPER] = Text(theirs, cell["best_printed"])
     if theirs and math.isfinite(cell["difference"]):
-        found[GAP] = Text(number(cell["difference"], digits, sign=True))
-    return found
+        parts[GAP] = Text(number(cell["difference"], digits, sign=True))
+    return parts
 
 
 def _ours(cell: Mapping[str, Any], digits: int, names: Mapping[str, str]) -> str:
@@ -92,17 +92,17 @@ def _theirs(cell: Mapping[str, Any], digits: int, names: Mapping[str, str]) -> s
 
 def signs(cells: Sequence[Mapping[str, Any]], gap: str) -> list[tuple[str, str]]:
     """The signs that stand in the printed `cells`, and what they mean. gap: why some were not run."""
-    found = [(DASH, f"not run: {gap}.")] if any(c["status"] == "not run" for c in cells) else []
+    meanings = [(DASH, f"not run: {gap}.")] if any(c["status"] == "not run" for c in cells) else []
     if any(c["censored"] or c["paper_censored"] for c in cells):
-        found.append((">", "a lower bound: not every seed reached the target within the horizon."))
+        meanings.append((">", "a lower bound: not every seed reached the target within the horizon."))
     if any(c["status"] == "no value" for c in cells):
-        found.append(("n/a", "no seed has a value (diverged, or not defined)."))
+        meanings.append(("n/a", "no seed has a value (diverged, or not defined)."))
     short = [c for c in cells if c["status"] == "run" and c["seeds"] < c["runs"] and not c["text"]]
     if short:
         fewest = min(short, key=lambda c: c["seeds"])
         left = f"are left out; fewest left: {fewest['seeds']} of {fewest['runs']}."
-        found.append((PARTIAL, f"seeds without a value (diverged, or not defined) {left}"))
-    return found
+        meanings.append((PARTIAL, f"seeds without a value (diverged, or not defined) {left}"))
+    return meanings
 
 
 def best(artifact: Artifact, shown: pd.DataFrame, values: pd.Series[float], seeds: pd.Series[int]) -> pd.Series[bool]:
@@ -140,10 +140,10 @@ def grouped(text: str) -> str:
 
 def doubted(artifact: Artifact, frame: pd.DataFrame) -> pd.Series[bool]:
     """Marks the cells with published numbers that the artifact doubts."""
-    found = frame["metric"] != frame["metric"]
+    mask = frame["metric"] != frame["metric"]
     for doubt in artifact.doubts:
-        found |= frame[list(doubt.cells)].isin({k: list(v) for k, v in doubt.cells.items()}).all(axis=1)
-    return found
+        mask |= frame[list(doubt.cells)].isin({k: list(v) for k, v in doubt.cells.items()}).all(axis=1)
+    return mask
 
 
 def comparable(artifact: Artifact, scale: str) -> bool:

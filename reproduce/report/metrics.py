@@ -131,8 +131,8 @@ def last(frame: pd.DataFrame, metric: str, n: int = 1, *, key: str | None = "", 
         value = runs["value"].max()
     else:
         value = _mean(runs.tail(reading.tail if "accuracy" in metric and reading.tail else n), by)
-    found = _cells(value, rows, by, name or metric)
-    return found.assign(value=found["value"].mask(diverged(found, frame)))
+    cells = _cells(value, rows, by, name or metric)
+    return cells.assign(value=cells["value"].mask(diverged(cells, frame)))
 
 
 def plateau(frame: pd.DataFrame, metric: str, first: int, final: int, *, name: str = "") -> pd.DataFrame:
@@ -144,11 +144,11 @@ def plateau(frame: pd.DataFrame, metric: str, first: int, final: int, *, name: s
     window = rows[rows["round"].between(first, final)]
     if window.empty and len(_whole(rows)):
         raise ValueError(f"'{metric}' was not evaluated in rounds {first} to {final}")
-    found = _cells(_mean(window, by), rows, by, name or metric)
+    cells = _cells(_mean(window, by), rows, by, name or metric)
     # The last evaluation may lie before `final`. Runs that diverged do not tell: theirs is where they ended.
     rounds = _whole(window)["round"]
-    early = diverged(found, frame, rounds.max() if len(rounds) else final)
-    return found.assign(value=found["value"].mask(early))
+    early = diverged(cells, frame, rounds.max() if len(rounds) else final)
+    return cells.assign(value=cells["value"].mask(early))
 
 
 def first_reaching(
@@ -179,15 +179,15 @@ def first_reaching(
     # 1164 of 2000 are 58.2 % and, in floating point, a little less.
     reached = rows[_good(rows) & (rows["value"] >= goal - 1e-9 * abs(goal))]
     value = reached.groupby(by, dropna=False, sort=False)[x].min()
-    found = _cells(value, rows, by, name or f"{x}_to_target")
+    cells = _cells(value, rows, by, name or f"{x}_to_target")
     labels = by if own else [c for c in by if c != "seed"]
     if horizon is not None or not labels:
-        end = np.full(len(found), float(rows[x].max() if horizon is None else horizon))
+        end = np.full(len(cells), float(rows[x].max() if horizon is None else horizon))
     else:
         limit = rows.groupby(labels, dropna=False, sort=False)[x].max().rename("end").reset_index()
-        end = found[labels].merge(limit, how="left", on=labels)["end"].to_numpy(float)
-    missed = ~(found["value"].to_numpy(float) <= end)
-    return found.assign(value=np.where(missed, end, found["value"]), censored=missed)
+        end = cells[labels].merge(limit, how="left", on=labels)["end"].to_numpy(float)
+    missed = ~(cells["value"].to_numpy(float) <= end)
+    return cells.assign(value=np.where(missed, end, cells["value"]), censored=missed)
 
 
 def diverged(cells: pd.DataFrame, frame: pd.DataFrame, before: float = math.inf) -> NDArray[np.bool_]:

@@ -40,21 +40,21 @@ def draw(
 ) -> dict[str, Mark]:
     """Put the paper's numbers that belong to these labels into the axes, and ours beside those that say where a curve
     is; returns a mark of each series with some."""
-    found = [mark for each in all_ for mark in of(each, artifact, here.experiments, labels)]
+    printed = [mark for each in all_ for mark in of(each, artifact, here.experiments, labels)]
     own = [mark for each in all_ for mark in _ours(each, here.experiments, labels, cells)]
-    drawn_as = styles.of([*(m.series for m in (*found, *own))])
+    drawn_as = styles.of([*(m.series for m in (*printed, *own))])
     drawn = [figures.DIVERGED.sub("", text) for text in ax.get_legend_handles_labels()[1]]
     for mark in own:
         if pretty(mark.series, artifact.names) in drawn:
             filled = {"markerfacecolor": drawn_as[mark.series].color, "markersize": 3.6, "gid": "ours", "zorder": 6}
             ax.plot(mark.x, [mark.y, mark.y], **{**_open(drawn_as[mark.series], mark), **filled})
-    for mark in found:
+    for mark in printed:
         ax.plot(mark.x, [mark.y, mark.y], **_open(drawn_as[mark.series], mark), gid="printed")
-    for marks, label in ((own, HITS), (found, KEY)):
+    for marks, label in ((own, HITS), (printed, KEY)):
         if marks:
             filled = {"markerfacecolor": styles.DARK} if label == HITS else {}
             ax.plot([], [], label=label, **{**_open(Style(styles.DARK, "solid", "o"), marks[0]), **filled})
-    return {mark.series: mark for mark in found}
+    return {mark.series: mark for mark in printed}
 
 
 def _ours(

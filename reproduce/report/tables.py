@@ -260,11 +260,11 @@ def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:
     """The distinct labels: equal headings stand together, and those below them have one order everywhere, numbers up or
     down as in the paper, names as they first appear. Of several levels all but the last, those of data sets and models,
     have labels with numbers of ours before those that only the paper has."""
-    found = dict.fromkeys(tuple(row) for row in shown[list(names)].itertuples(index=False, name=None))
+    distinct = dict.fromkeys(tuple(row) for row in shown[list(names)].itertuples(index=False, name=None))
     ran = shown[shown["runs"] > 0]
     ranks = []
     for level, name in enumerate(names):
-        order = list(dict.fromkeys(labels[level] for labels in found))
+        order = list(dict.fromkeys(labels[level] for labels in distinct))
         numbers = [float(text) for text in order if re.fullmatch(r"-?\d+(\.\d*)?(e-?\d+)?", text)]
         if len(numbers) == len(order) > 1:
             order.sort(key=float, reverse=numbers[1] < numbers[0])
@@ -272,4 +272,4 @@ def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:
             run = set(ran[name])
             order.sort(key=lambda label: label not in run)
         ranks.append({label: i for i, label in enumerate(order)})
-    return sorted(found, key=lambda labels: [ranks[level][label] for level, label in enumerate(labels)])
+    return sorted(distinct, key=lambda labels: [ranks[level][label] for level, label in enumerate(labels)])

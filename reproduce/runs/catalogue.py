@@ -83,10 +83,10 @@ class Catalogue(NamedTuple):
 
     def select(self, target: str | None) -> list[Listed]:
         """The artifacts that `target` names, as in `plan.select`."""
-        found = [a for a in self.artifacts if target in (None, a.paper, a.id)]
-        if not found:
+        selected = [a for a in self.artifacts if target in (None, a.paper, a.id)]
+        if not selected:
             plan.select(target)  # says what is unknown
-        return found
+        return selected
 
     def of(self, artifact: str) -> list[Known]:
         """The jobs that an artifact reads."""

@@ -46,12 +46,12 @@ def seen(jobs: Sequence[Job], stamps: object) -> Ends:
 
 def of(runs: Iterable[Joined]) -> Ends:
     """Experiment -> shares of their length after which these runs ended, as far as they are there."""
-    found: dict[Experiment, list[float]] = {}
+    shares: dict[Experiment, list[float]] = {}
     for run in runs:
         if run.stored and early(run.experiment):
             e = run.experiment.to_target if run.early else run.experiment
-            found.setdefault(e, []).append(min(1.0, run.stored.last / e.clock.length(e)))
-    return found
+            shares.setdefault(e, []).append(min(1.0, run.stored.last / e.clock.length(e)))
+    return shares
 
 
 def share(e: Experiment, ends: Ends) -> float | None:

@@ -104,9 +104,9 @@ def announce(scale: str, name: str, allowed: Budget) -> None:
 
 def total(jobs: Iterable[Known]) -> str:
     """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
-    found = list(jobs)
-    time = costs.total_time(job.due for job in found)
-    return f"{counted(len(found), 'job')}, {'about ' * time[0].isdigit()}{time} {costs.processor()}"
+    listed = list(jobs)
+    time = costs.total_time(job.due for job in listed)
+    return f"{counted(len(listed), 'job')}, {'about ' * time[0].isdigit()}{time} {costs.processor()}"
 
 
 # --- what exists and must be made again -------------------------------------------------------------------------------

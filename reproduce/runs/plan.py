@@ -88,10 +88,10 @@ def check_paper(paper: str) -> str:
 
 def artifact(name: str) -> Artifact:
     """The artifact with the id `name` ("fedacs/fig6"); raises UserError for an unknown one."""
-    found = [a for a in artifacts(name.partition("/")[0]) if a.id == name]
-    if not found:
+    matches = [a for a in artifacts(name.partition("/")[0]) if a.id == name]
+    if not matches:
         raise unknown("artifact", name, (a.id for a in artifacts()))
-    return found[0]
+    return matches[0]
 
 
 def select(target: str | None) -> tuple[Artifact, ...]:
@@ -141,7 +141,7 @@ def _jobs(scale: str, paper: str, override: tuple[int, ...] | None) -> dict[str,
             if not _is_part(part, panels[panel_name]):
                 other = next(r for r, p in parts.items() if p is panels[panel_name])
                 raise UserError(f"panel '{part.name}' of {reader} at scale {scale} is not the one of {other}")
-    found: dict[str, Job] = {}
+    by_name: dict[str, Job] = {}
     for panel_name, declared in panels.items():
         panel = declared if override is None else replace(declared, seeds=override)
         for name, experiments in _split(scale, panel).items():
@@ -153,8 +153,8 @@ def _jobs(scale: str, paper: str, override: tuple[int, ...] | None) -> dict[str,
                 for reader, part in readers[panel_name].items()
                 if part.experiments == declared.experiments or any(e.declaration in trained for e in part.experiments)
             )
-            found[name] = Job(scale, paper, name, panel, experiments, wanted)
-    return found
+            by_name[name] = Job(scale, paper, name, panel, experiments, wanted)
+    return by_name
 
 
 def _is_part(part: Panel, whole: Panel) -> bool:

@@ -70,12 +70,12 @@ def replay(
     scheduler.enough = enough
     finish(scheduler, lambda: None)
     ends = [last.get(id(run), run.state["round"]) for run in runs]
-    found = [_compare(run, stored, end) for run, end in zip(runs, ends, strict=True)]
-    all_of_them = [pair for rows in found for pair in zip(rows["deviation"], rows["what"], strict=True)]
+    compared = [_compare(run, stored, end) for run, end in zip(runs, ends, strict=True)]
+    all_of_them = [pair for rows in compared for pair in zip(rows["deviation"], rows["what"], strict=True)]
     deviation, where = max(all_of_them, default=(math.inf, "nothing to compare"))
     exact = all(run.env.split.dtype == torch.float64 for run in runs)
     tolerance = TOLERANCE["float64" if exact else precision]
-    return Comparison(min(ends), sum(map(len, found)), deviation, where if deviation else "", tolerance)
+    return Comparison(min(ends), sum(map(len, compared)), deviation, where if deviation else "", tolerance)
 
 
 def _enough(run: Run, rounds: int) -> bool:

@@ -60,15 +60,15 @@ def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -
     groups = [frame] if check.get("over") == "metric" else [frame[frame["metric"] == name] for name in names]
     units = {name: metrics[name].unit for name in names}
     better = {name: check.get("direction", metrics[name].better) for name in names}
-    found = [
+    parts = [
         _Asked(check, group, -1 if better[name] == "lower" else 1, units[name]).evidence()
         for group in groups
         if len(group) and (name := group["metric"].iloc[0])
     ]
-    rows = _concat([e.rows for e in found])
-    first, unit = found[0], units[names[0]]
+    rows = _concat([e.rows for e in parts])
+    first, unit = parts[0], units[names[0]]
     first.rows = rows.assign(unit=observations.unit_names(rows))
-    first.missing = list(dict.fromkeys([*missing, *(m for e in found for m in e.missing)]))
+    first.missing = list(dict.fromkeys([*missing, *(m for e in parts for m in e.missing)]))
     if not (first.log or first.what == "share") and "metric" in rows:
         first.units = {name: units[m] for name, m in zip(first.rows["unit"], rows["metric"], strict=True)}
     first.unit = "of the seeds" if first.what == "share" else unit
@@ -104,13 +104,13 @@ class _Asked:
                 left, right = (self._operand(spec.get("over", "algorithm"), spec[key]) for key in ("of", second))
                 self.frame, self.ratios = self._cross(left, right, log, " to " if log else " minus "), log
                 self.ceiling = math.nan
-        found = _FORMS[form_of(self.check)](self)
-        found.missing = self.missing
+        result = _FORMS[form_of(self.check)](self)
+        result.missing = self.missing
         if self.ratios:
-            found.log, found.what = True, "ratio"
-        elif found.what == "value":
-            found.what = what
-        return found
+            result.log, result.what = True, "ratio"
+        elif result.what == "value":
+            result.what = what
+        return result
 
     # --- forms ---
 
@@ -162,10 +162,10 @@ class _Asked:
     def transfer(self) -> Evidence:
         """The loss from using the setting that is best under one value of `over` under the other, whichever way costs
         more; per value of the columns `per` and seed."""
-        found = self._operand(self.check["over"], self.check["transfer"])
-        if len(found) < 2:
+        operands = self._operand(self.check["over"], self.check["transfer"])
+        if len(operands) < 2:
             raise NotRun("nothing to compare: no rows with " + ", ".join(self.missing))
-        (first, a), (second, b) = found
+        (first, a), (second, b) = operands
         per = listed(self.check.get("per", [])) or ["metric"]
         both = observations.whole(a.merge(b, on=[*observations.settings_of(a), "seed"], suffixes=("", "_")), per)
         rows = []
@@ -218,10 +218,10 @@ class _Asked:
             raise NotRun(f"column {over} is not in the cells")
         have, values = set(self.frame[over]), [canonical(v) for v in operand_values(operand)]
         self.missing += [f"{over} {v}" for v in values if v not in have]
-        found = observations.pick(self.frame, over, operand, self.sign, self.ratios)
-        if needed and not found:
+        picked = observations.pick(self.frame, over, operand, self.sign, self.ratios)
+        if needed and not picked:
             raise NotRun(f"no rows with {' or '.join(f'{over} {v}' for v in values)}")
-        return found
+        return picked
 
     def _cross(self, left: Operand, right: Operand, log: bool, word: str) -> pd.DataFrame:
         """Every left operand against every right one; the column `pair` tells them apart."""
@@ -237,13 +237,13 @@ class _Asked:
     def _values(self, values: Iterable[Any] | None) -> list[str]:
         """The values of `over` in the order of a trend: as given, else the numeric ones in ascending order."""
         over: str = self.check["over"]
-        found = [canonical(v) for v in values or ()]
+        ordered = [canonical(v) for v in values or ()]
         if values is None:
             column = self.frame[over].drop_duplicates()
-            found = column[pd.to_numeric(column, errors="coerce").dropna().sort_values().index].tolist()
-        if len(found) < 2:
-            raise NotRun(f"a trend needs two values of {over}; the values have {', '.join(found) or 'none'}")
-        return found
+            ordered = column[pd.to_numeric(column, errors="coerce").dropna().sort_values().index].tolist()
+        if len(ordered) < 2:
+            raise NotRun(f"a trend needs two values of {over}; the values have {', '.join(ordered) or 'none'}")
+        return ordered
 
 
 _FORMS: Mapping[str, Callable[[_Asked], Evidence]] = {

@@ -100,8 +100,8 @@ def median_interval(values: Sequence[float], level: float = LEVEL) -> Observatio
 def share_interval(values: Sequence[float], level: float = LEVEL) -> Observation:
     """The interval of Clopper and Pearson for a share, of answers yes (1) and no (0). It excludes one half where the
     sign test rejects."""
-    found = binomtest(round(sum(values)), len(values)).proportion_ci(level)
-    return float(found.low), float(found.high)
+    interval = binomtest(round(sum(values)), len(values)).proportion_ci(level)
+    return float(interval.low), float(interval.high)
 
 
 @dataclass(eq=False)

@@ -44,10 +44,10 @@ Where = Mapping[str, Any]
 
 @cache
 def _declared(paper: str, table: str) -> tuple[Rows, Artifact]:
-    found, of = reported(paper, table), next((a for a in artifacts(paper) if a.name == table), None)
-    if found is None or of is None:
+    rows, of = reported(paper, table), next((a for a in artifacts(paper) if a.name == table), None)
+    if rows is None or of is None:
         raise UserError(f"{paper} has no artifact {table} with a file reported/{table}.csv")
-    return found, of
+    return rows, of
 
 
 def columns(paper: str, table: str) -> list[str]:
@@ -73,14 +73,14 @@ def printed(paper: str, table: str) -> Rows:
     """The results that a table prints and that are not doubted: its columns as canonical text, `unit`, `setting` (the
     labels in a line), `series` (what is compared), `own` (is that what the paper proposes?), `printed`, `printed_bound`
     (a target not reached)."""
-    found, of = _declared(paper, table)
-    found = found[found["metric"].isin(list(units(paper))) & found["paper"].notna() & ~doubted(of, found)]
-    texts = found[columns(paper, table)].assign(**spelled(found, columns(paper, table)))
+    rows, of = _declared(paper, table)
+    rows = rows[rows["metric"].isin(list(units(paper))) & rows["paper"].notna() & ~doubted(of, rows)]
+    texts = rows[columns(paper, table)].assign(**spelled(rows, columns(paper, table)))
     rest = texts.drop(columns=[of.series, "metric"])
     told = rest.apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
     more = {"setting": told.agg(" ".join, axis=1) if len(told) else "", "series": texts[of.series]}
     own, unit = texts[of.series].isin(papers()[paper].proposed), texts["metric"].map(units(paper))
-    numbers = {"printed": found["paper"], "printed_bound": found["paper_censored"]}
+    numbers = {"printed": rows["paper"], "printed_bound": rows["paper_censored"]}
     return texts.assign(table=table, unit=unit, own=own, **more, **numbers)
 
 
@@ -229,11 +229,11 @@ def nearest(others: Rows, tested: Rows) -> str:
     """The reading of the tested rows with the least root mean square of the gaps on others, over the printed numbers
     that all of them have."""
     names = tested["reading"].unique()
-    found = others[others["reading"].isin(names)].pivot(index=KEYS, columns="reading", values="gap").dropna()
-    if found.empty or others["unit"].nunique() > 1 or not others.index.intersection(tested.index).empty:
+    wide = others[others["reading"].isin(names)].pivot(index=KEYS, columns="reading", values="gap").dropna()
+    if wide.empty or others["unit"].nunique() > 1 or not others.index.intersection(tested.index).empty:
         what = f"{len(names)} readings for {len(tested)} rows"
         raise UserError(f"{what}: to choose one needs other rows, of one unit, that all of them have")
-    return str((found**2).mean().idxmin())
+    return str((wide**2).mean().idxmin())
 
 
 def values(rows: Rows, columns: Sequence[str]) -> list[dict[str, Any]]:

@@ -57,8 +57,8 @@ def lacking(check: Check, cells: pd.DataFrame, wanted: pd.DataFrame) -> list[str
 
 def rests_on(check: Check, artifacts: Iterable[Artifact], scale: str) -> str:
     """The least of what the runs behind a check rest on."""
-    found = {ground(panel, experiment.problem) for panel, experiment in read(check, artifacts, scale)}
-    return min(found, key=GROUNDS.index) if found else GROUNDS[0]
+    grounds = {ground(panel, experiment.problem) for panel, experiment in read(check, artifacts, scale)}
+    return min(grounds, key=GROUNDS.index) if grounds else GROUNDS[0]
 
 
 def read(check: Check, artifacts: Iterable[Artifact], scale: str) -> list[tuple[Panel, Experiment]]:

@@ -68,8 +68,8 @@ class Verdict(verdict.Outcome):
     @property
     def names(self) -> Mapping[str, str]:
         """The names of settings and algorithms in the artifact."""
-        found = _artifacts().get(self.artifact)
-        return found.names if found else {}
+        declared = _artifacts().get(self.artifact)
+        return declared.names if declared else {}
 
 
 def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[ClaimsFile] | None = None) -> list[Verdict]:
@@ -174,8 +174,8 @@ class Shelf:
         return (frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True).fillna("")), ""
 
     def _rows(self, artifact: str, path: Path, printed: bool, under: Sequence[Held]) -> pd.DataFrame:
-        found = _artifacts().get(artifact)
-        known = found.labels if found else (), self.file.metrics
+        declared = _artifacts().get(artifact)
+        known = declared.labels if declared else (), self.file.metrics
         if under:
             return observed(readings.under(artifact, store.cells(path), under), *known)
         if path not in self.read:

@@ -88,9 +88,9 @@ def beside_print(v: Verdict) -> list[str]:
 
 def named(text: str, names: Mapping[str, str] | None = None) -> str:
     """`text` with the names of settings, metrics and algorithms as they are printed; paths and claims stay."""
-    found = _WORD.sub(lambda match: _name(match[0], names or {}), text)
-    found = re.sub(r"\b(?:dataset|model) (?=[A-Z])", "", found)
-    return re.sub(r"(?<=\S) - (?=\w)", " − ", re.sub(r"(?<=[ (])-(?=[\d.])", "−", found))
+    printed = _WORD.sub(lambda match: _name(match[0], names or {}), text)
+    printed = re.sub(r"\b(?:dataset|model) (?=[A-Z])", "", printed)
+    return re.sub(r"(?<=\S) - (?=\w)", " − ", re.sub(r"(?<=[ (])-(?=[\d.])", "−", printed))
 
 
 def _name(token: str, names: Mapping[str, str]) -> str:

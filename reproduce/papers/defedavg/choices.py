@@ -128,22 +128,22 @@ def panels(scale: str) -> tuple[Panel, ...]:
     setting = settings.SETTINGS[scale][0]
     n = setting.participants[0]
     order = ("given", "sensitivity", "tuned", "more", "sum", "data", "start", "validated")
-    found: dict[str, list[Panel]] = {name: [] for name in order}
+    groups: dict[str, list[Panel]] = {name: [] for name in order}
     for distribution in settings.DISTRIBUTIONS:
         column = runs.times_panel(setting, distribution, n)
         # The seeds of the variants (the column may have more), and without those that are run here.
         others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
-        found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
+        groups["given"].append(replace(column, experiments=others, seeds=setting.seeds))
         for name in ("sensitivity", "more", "sum", "data", "start"):
             chosen = [v for v in CHOICES[distribution] if v.panel == name and fits(v, setting)]
             varied = [_varied(setting, distribution, n, v) for v in chosen]
             if varied:
-                found[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
+                groups[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
         tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
-        found["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
+        groups["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
         unseen = tuple(1000 + seed for seed in setting.seeds)
-        found["validated"].append(runs.panel(f"validated-{{}}-{distribution}", setting, map(judged, tuned), unseen))
-    return tuple(panel for group in found.values() for panel in group)
+        groups["validated"].append(runs.panel(f"validated-{{}}-{distribution}", setting, map(judged, tuned), unseen))
+    return tuple(panel for group in groups.values() for panel in group)
 
 
 def fits(v: Choice, setting: ClockSetting) -> bool:

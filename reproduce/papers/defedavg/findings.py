@@ -74,7 +74,7 @@ def no_speed_up() -> str:
     printed, clock = times("fashion_mnist", "defedavg_niid")["paper"].tolist(), [seconds("defedavg_niid", n) for n in N]
     grown, alone = ([x / each[0] for x in each[1:]] for each in (printed, clock))
     over_n = {name: [*aggregations("defedavg_niid", name).values()] for name in CLOCKS}
-    apart = {name: f"{100 * (max(found) / min(found) - 1):.0f} %" for name, found in over_n.items()}
+    apart = {name: f"{100 * (max(counts) / min(counts) - 1):.0f} %" for name, counts in over_n.items()}
     others = " and ".join(f"{text} with {name}" for name, text in apart.items() if name)
     return (
         f"By the paper's clock, DeFedAvg-nIID's published times on Fashion-MNIST are "
@@ -89,11 +89,11 @@ def no_speed_up() -> str:
 def rates_at_80() -> str:
     """Global x local learning rate x aggregations of DeFedAvg-IID as published, and at n = 80 with a tenth of it."""
     rates = {n: runs.table2()["fashion_mnist", "iid", "defedavg_iid", n] for n in N}
-    found = [count * prod(rate or 0 for rate in rates[n]) for n, count in aggregations("defedavg_iid").items()]
+    products = [count * prod(rate or 0 for rate in rates[n]) for n, count in aggregations("defedavg_iid").items()]
     return (
         "We multiply DeFedAvg-IID's global and local learning rate and aggregations on Fashion-MNIST. The product is "
-        f"{_list(found[:3], 1)} for n = 10, 20, 40. For n = 80 it is {found[3]:.0f} with the published rates (1.0, "
-        f"0.10), and {found[3] / 10:.1f} with (1.0, 0.01)."
+        f"{_list(products[:3], 1)} for n = 10, 20, 40. For n = 80 it is {products[3]:.0f} with the published rates "
+        f"(1.0, 0.10), and {products[3] / 10:.1f} with (1.0, 0.01)."
     )
 
 

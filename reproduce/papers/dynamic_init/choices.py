@@ -168,11 +168,11 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
         ("sensitivity", CHOICES),
         *([("more", MORE), ("weights", WEIGHTS), ("further", FURTHER), ("last", LAST)] if scale in RUNNING else []),
     )
-    found = (*(_panel(kind, d, choices, here) for kind, choices in kinds for d in data.values()), *moon)
+    panels = (*(_panel(kind, d, choices, here) for kind, choices in kinds for d in data.values()), *moon)
     if scale != "reduced":
-        return found
+        return panels
     return (
-        *found,
+        *panels,
         _panel("overlap", here.data["ag_news"], OVERLAP, here, OVERLAPPING),
         *(_panel("halves", d, HALVES, here, {}) for d in data.values()),
         *(_panel("unseen", d, UNSEEN, here, {}, here.further["unseen"]) for d in data.values()),

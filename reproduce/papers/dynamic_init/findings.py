@@ -74,8 +74,8 @@ def readings(histories: Histories) -> pd.DataFrame:
     ours = metrics.measured(window, histories).rename(columns={"transition": "session"})
     ours = ours.astype({"session": int, "num_clients": str})
     ours["dataset"] = ours["dataset"].replace({SCALES[histories.scale].data["mnist"].name: "mnist"})
-    found = [part for name in ("table8", "table9", "table11") for part in _compared(name, ours)]
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+    parts = [part for name in ("table8", "table9", "table11") for part in _compared(name, ours)]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def _compared(name: str, ours: pd.DataFrame) -> Iterator[pd.DataFrame]:

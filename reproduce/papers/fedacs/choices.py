@@ -173,12 +173,12 @@ TRADED = {"paper": settings.MNIST, "reduced": SEVEN, "smoke": settings.BLOBS}
 
 def traded(scale: str) -> tuple[Panel, ...]:
     """FedACS and FedAvg at several rates under three assignments of classes, judged class by class."""
-    setting, found = TRADED[scale], []
+    setting, experiments = TRADED[scale], []
     for (slow, changes), factor, name in itertools.product(ASSIGNED.items(), RATES, ("fedacs", "fedavg")):
         (e,) = varied(Choice("", "", changes), setting, (name,))
         told = {"slow_own": slow, "rate": factor, "algorithm": name, "dataset": setting.name, "tail": setting.tail}
-        found.append(changed(e, {"labels": told, "algorithm.lr": partial(mul, factor), "clock.by_class": True}))
-    return (Panel(f"classes-{setting.name.replace('_', '-')}", tuple(found), setting.seeds, setting.substitute),)
+        experiments.append(changed(e, {"labels": told, "algorithm.lr": partial(mul, factor), "clock.by_class": True}))
+    return (Panel(f"classes-{setting.name.replace('_', '-')}", tuple(experiments), setting.seeds, setting.substitute),)
 
 
 def decays(scale: str) -> Panel:
@@ -217,13 +217,13 @@ def quadratics(scale: str) -> Panel:
         "twice the rounds": (middle, {"clock.rounds": lambda rounds: 2 * rounds}),
         "another start": (middle, {"problem.start": far}),
     }
-    found = []
+    experiments = []
     for answer, (system, changes) in answers.items():
         labels = {"dataset": "quadratic", "question": "quadratics", "answer": answer}
         chosen = [({**labels, "algorithm": name}, system, known[name]) for name in ("fedacs_sgd", "fedavg_sgd")]
         panel = runs.toys(changed(toy, {"clock.trace": 0, "substitute": ""}), "sensitivity-quadratics", chosen)
-        found += [changed(e, changes) for e in panel.experiments]
-    return replace(panel, experiments=tuple(found))
+        experiments += [changed(e, changes) for e in panel.experiments]
+    return replace(panel, experiments=tuple(experiments))
 
 
 TABLES = {"dynamic": "table1", "static": "table4"}
@@ -243,11 +243,11 @@ READINGS: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
 
 def readings(scale: str) -> tuple[Panel, ...]:
     """A panel for each reading and system. None at reduced scale, of which the paper prints no numbers."""
-    found, setting = list[Panel](), settings.SETTINGS[scale][0]
+    panels, setting = list[Panel](), settings.SETTINGS[scale][0]
     for system, (name, (reading, changes, algorithms)) in itertools.product(TABLES, READINGS.items()):
         panel = runs.panel(setting, system, setting.alpha)
         chosen = (e for e in panel.experiments if e.labels["algorithm"] in algorithms)
         named = (replace(e, labels={**e.labels, "reading": reading}) for e in chosen)
         made = tuple(changed(e, {**STEPS, **changes}) for e in named)
-        found.append(replace(panel, name=f"{name}-{panel.name}", experiments=made))
-    return () if scale == "reduced" else tuple(found)
+        panels.append(replace(panel, name=f"{name}-{panel.name}", experiments=made))
+    return () if scale == "reduced" else tuple(panels)

@@ -217,8 +217,8 @@ def _ratios(cells: pd.DataFrame) -> pd.DataFrame:
 
 def rounds_to_target(histories: Histories) -> pd.DataFrame:
     """The rounds of `to_target` alone."""
-    found = to_target(histories)
-    return found[found["metric"] == ROUNDS]
+    cells = to_target(histories)
+    return cells[cells["metric"] == ROUNDS]
 
 
 def readings(histories: Histories) -> pd.DataFrame:
