@@ -68,7 +68,7 @@ def test_a_cost_says_what_is_expected_and_what_is_a_bound(monkeypatch: pytest.Mo
     ([Cost(0, 0, 10800, 0, 18000, 3600)], "about 2 h 0 min (≤ 4 h 0 min) + ≤ 1 h 0 min"),
 ])  # fmt: skip
 def test_how_long_it_takes_in_words(costs_: Sequence[Cost], said: str) -> None:
-    assert costs.said(costs_) == said
+    assert costs.total_time(costs_) == said
 
 
 def test_committed_runs_say_where_runs_of_another_setting_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
