@@ -28,8 +28,11 @@ PICTURE = Path("figures/paper/agreement.png")
 DRAWS = 1000
 FEW = 3
 """Of fewer leads there is neither slope nor correlation."""
-HEAD = ("table", "compared", "inside", "median distance", "if permuted (2.5 %)", "differences (slope, correlation)")
-COLUMNS = "[Results](index.md#how-to-read-the-comparison-with-published-numbers) explains the columns."
+HEAD = ("table", "compared", "inside", "median distance", "the same permuted (2.5 %)", "leads (slope, correlation)")
+COLUMNS = (
+    "Distances are points, or logarithms of ratios: 0.1 is about 10 % "
+    "([columns](index.md#how-to-read-the-comparison-with-published-numbers))."
+)
 READ = ("hypothesis", "published numbers", "chosen on", "distance", "within 1 point or 10 %")
 WORDS = {"sure": "Confidence", "tried": "Tried", "stays": "Unexplained",
          "impossible": "Impossible numbers", "otherwise": "Other explanation"}  # fmt: skip
@@ -131,13 +134,14 @@ def section(paper: str) -> str:
     file, there = readings.register(papers()[paper].folder), held(paper)
     lines = []
     for name, before, after in by_table(paper, there):
-        lines += [line(name, before), *([line("the same, with fitted alternatives", after)] if moved(after) else [])]
+        plain, fitted = line(name, before), line("the same, with fitted alternatives", after)
+        lines += [plain, *([fitted] if plain[1:4] != fitted[1:4] else [])]
     parts = [COLUMNS, markdown(HEAD, lines, ":" + "-" * 5)] if lines else []
     parts += ["\n".join(f"{k}. **Hypothesis: {of['says']}** {told(of)}" for k, of in enumerate(file["readings"], 1))]
     if there:
         parts += [
-            "The next table has the distance with the declared settings → with the fitted alternative. The numbers are "
-            "others than those that it was chosen on, unless the hypothesis says so."
+            "Distances are those with the declared settings → with the fitted alternative. Unless stated otherwise, it "
+            "was chosen on other numbers."
         ]
         parts += [markdown(READ, [row for each in there for row in reading(each, file["readings"])])]
     said = [f"- {getattr(papers()[paper].module('findings'), of['id'])()} {told(of)}" for of in file["findings"]]
@@ -181,7 +185,8 @@ def summary() -> str:
     rows = []
     for paper, of in papers().items():
         found, there = declared(paper), by_table(paper, held(paper))
-        said = [f"{name}: {inside(a)}" + f"; with fitted alternatives {inside(b)}" * moved(b) for name, a, b in there]
+        parts = [(name, inside(a), inside(b)) for name, a, b in there]
+        said = [f"{name}: {a}" + f"; with fitted alternatives {b}" * (a != b) for name, a, b in parts]
         link, run = f"[{of.name}](docs/papers/{paper}.md)", f"{found['gap'].notna().sum()} of {len(found):,}"
         rows.append([link, run, "<br>".join(said) or "–", readings.register(of.folder)["summary"]])
     return markdown(("paper", "published numbers compared", "inside", "what explains the differences"), rows)

@@ -149,7 +149,9 @@ def _number(raw: Mapping[str, Any]) -> tuple[str, str, bool, pd.Series | None]:
     """
     a, b = (_side(raw["cells"], **{**raw.get("where", {}), **raw[side]}) for side in "ab")
     unit, digits, place = raw.get("unit", "points"), raw.get("digits", 1), _place(raw["cells"])
-    if not a.seeds.index.intersection(b.seeds.index).size:  # of a mean curve: one number for all seeds
+    shared = a.seeds.index.intersection(b.seeds.index).size
+    place += f", {counted(shared, 'seed')}" * bool(shared)
+    if not shared:  # of a mean curve: one number for all seeds
         mean = f"{a.seeds.mean() - b.seeds.mean():.{digits}f}".replace("-", "−")
         return f"{mean} {unit} (one curve, no interval)", place, False, None
     if a.censored and b.censored:
@@ -200,6 +202,6 @@ def section(found: Register, listed: str) -> str:
 
 HEAD = ("unstated choice, and what the paper says", "here, and why", "alternatives, and their effects")
 EFFECTS = (
-    'An effect is the result with the alternative minus that here. "A minus B" is the lead of A under the alternative; '
-    "*as run* has the lead here."
+    'An effect is the result with the alternative minus that here. "A minus B" is a lead under the alternative, and '
+    "*as run* the lead here."
 )

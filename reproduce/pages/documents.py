@@ -37,8 +37,8 @@ made there stands between like lines."""
 README, RULES, CLAIMS = Path("README.md"), Path("docs/claims.md"), Path("docs/papers/claims.md")
 Boards = Mapping[str, Sequence[Verdict]]
 NOTATION = (
-    "Brackets have 95 % confidence intervals, or those of verdicts ([notation and verdicts](index.md), [all "
-    "claims](claims.md))."
+    "Brackets have 95 % confidence intervals; ‡ marks wider ones of verdicts. *Also* marks claims beside the question "
+    "([notation](index.md), [all claims](claims.md))."
 )
 """The line under a paper's summary."""
 
@@ -70,7 +70,7 @@ def _summary(boards: Boards, paper: str) -> str:
     said = {scale: summary(paper, scale, board) for scale, board in boards.items()}
     parts = [f"**{said['paper'].question}**"]
     for scale, one in said.items():
-        listed = (f"- *{side.capitalize()}:* {text}" for side, text in one.sentences.items())
+        listed = (f"- *{label.capitalize()}:* {text}" for label, text in one.sentences.values())
         beside = f" ({register(paper)['substitute']})" if scale == "reduced" else ""
         parts += [f"**At {scale} scale{beside}: {one.word}.** The answer follows from {one.counts}.", "\n".join(listed)]
     return "\n\n".join([*parts, NOTATION])
@@ -140,7 +140,7 @@ def told(v: Verdict) -> str:
 def _readme(results: str, boards: Boards) -> str:
     """README with its blocks anew."""
     blocks = {
-        "papers": first_table(boards["paper"]),
+        "papers": first_table(boards),
         "overview": f"[![{overview.alt(overview.tiles(boards['paper']))}]({overview.PNG})]({overview.SVG})",
         "agreement": agreement.summary(),
         "claims": claims_table(boards),
@@ -163,17 +163,17 @@ def with_blocks(file: Path, blocks: Mapping[str, str]) -> str:
 
 
 def claims_table(boards: Boards) -> str:
-    """Markdown: how many figures and tables of each paper have numbers of ours at each scale; how many claims are
-    evaluated on its data, and of all on what else, by their verdicts."""
+    """Markdown: how many figures and tables of each paper have numbers of ours at each scale; how many of its claims
+    are evaluated, by their verdicts; and of all claims by what they rest on."""
     board, words = boards["paper"], [word for word in JUDGED if word not in ON_SUBSTITUTE.values()]
     parts: list[tuple[list[Any], Counter[str]]] = []
     for key, of in papers().items():
         mine, made = [v for v in board if v.paper == key], [of.made(scale) for scale in boards]
         first = [f"[{of.name}](docs/papers/{key}.md)", of.figures + of.tables, *made, len(claims(mine))]
-        parts.append((first, counts(v for v in mine if v.rests_on == GENUINE)))
-    parts += [([f"all, on {ground}", *[""] * 4], found) for ground, found in by_ground(board) if found]
-    sums = [sum(first[k] for first, _ in parts[: len(papers())]) for k in (1, 2, 3)]
+        parts.append((first, counts(mine)))
+    sums = [sum(first[k] for first, _ in parts) for k in (1, 2, 3)]
     parts += [(["all", *sums, counts(board).total()], counts(board))]
+    parts += [([f"of these on {ground}", *[""] * 4], found) for ground, found in by_ground(board) if found]
     lines = [[*first, sum(c[w] for w in words), *(c[w] for w in words)] for first, c in parts]
     columns = (f"with our numbers, {scale} scale" for scale in boards)
     head = ("paper", "figures and tables", *columns, "claims", "evaluated", *words)
@@ -181,9 +181,9 @@ def claims_table(boards: Boards) -> str:
     beyond = sum(not v.artifact.partition("/")[2].startswith(("fig", "table")) for v in claims(board))
     above = (
         f"**{total()} figures and tables of the five papers are part of this package.** One has our numbers if at "
-        "least one of its panels was run; its caption says which. A paper's line counts the claims that are evaluated "
-        "on its own data; those evaluated on quadratics or without training are in the lines below. "
-        f"{left} claims are not run. {beyond} concern no figure or table, so that the picture above lacks them."
+        "least one of its panels was run; its caption says which. Claims are evaluated at paper scale. The last lines "
+        f"count them by what they rest on. {left} claims are not run. {beyond} concern no figure or table, so that the "
+        "picture above lacks them."
     )
     return f"{above}\n\n{markdown(head, lines, ':' + '-' * (len(head) - 1))}"
 

@@ -136,21 +136,23 @@ def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
 
 def lead(a: Cells, b: Cells, digits: int = 1, look: int = 0) -> str:
     """Mean of a - b over the seeds that both have, with its interval: "9.4 (4.5 to 14.4)". Where a claim asks for this
-    difference, both are those of its verdict; else the interval is the t-interval at 95 %. look: the t-interval at the
-    level of that look, whatever claims ask, for tables of one level.
+    difference, both are those of its verdict, which ‡ marks where it is wider; else the interval is the t-interval at
+    95 %. look: the t-interval at the level of that look, whatever claims ask, for tables of one level.
 
     Where a missed a target in some seed its numbers are lower bounds, so that only the lower end of the interval says
     something: "at least 4.5". Where b did, it is "at most 14.4"; where both did, there is no interval.
     """
     a, b = _shared(a, b)
     value, low, high = gap(a, b)
+    plain = t_interval(list(a.seeds - b.seeds), level_at(look or 1))
     if look:
-        low, high = t_interval(list(a.seeds - b.seeds), level_at(look))
+        low, high = plain
     if a.censored and b.censored:
         return f"{_signed(value, digits)} (bounds on both sides)"
     if a.censored or b.censored:
         return f"at least {_signed(low, digits)}" if a.censored else f"at most {_signed(high, digits)}"
-    return f"{_signed(value, digits)} ({_ends((low, high), digits)})"
+    wider = high - low > 1.001 * (plain[1] - plain[0])
+    return f"{_signed(value, digits)} ({_ends((low, high), digits)})" + "‡" * wider
 
 
 def _ends(interval: tuple[float, float], digits: int) -> str:

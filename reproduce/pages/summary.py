@@ -2,11 +2,12 @@
 question.
 
 `summary.yaml` of its folder has the sentences and, for each, the claims that it is about. A sentence sees the numbers
-of its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error. The first
-one of a side has no number: README's first table is made of these, with a link to what `look` names. README, the
-paper's page and the report say nothing else of a paper as a whole.
+of its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error. The
+first sentences of a side, up to an interval, stand in README's first table, with a link to what `look` names. README,
+the paper's page and the report say nothing else of a paper as a whole.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,25 +21,36 @@ from reproduce.runs import plan
 from reproduce.text import counted, markdown
 from reproduce.verdicts.scope import CHECK, SUBSTITUTE
 from reproduce.verdicts.scoreboard import Verdict, said
-from reproduce.verdicts.verdict import DEPENDS, INCONCLUSIVE, JUDGED, NOT_RUN, ON_SUBSTITUTE, REFUTED, SUPPORTED
+from reproduce.verdicts.verdict import (
+    DEPENDS,
+    INCONCLUSIVE,
+    JUDGED,
+    NOT_RUN,
+    ON_SUBSTITUTE,
+    REFUTED,
+    SUPPORTED,
+    VERDICTS,
+)
 
 SIDES = {
     SUPPORTED: JUDGED[:4], REFUTED: JUDGED[4:6], INCONCLUSIVE: (DEPENDS, INCONCLUSIVE), NOT_RUN: (NOT_RUN,)
 }  # fmt: skip
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
-NOTHING = "Nothing that was run."
-REDUCED = {**ON_SUBSTITUTE, "in part": "in part on substitute data"}
-"""The words of a side at reduced scale."""
+NOTHING, ON = "Nothing that was run.", f" on {SUBSTITUTE}"
+MEASURED = 2
+"""The sides in README's table that have a number, the first ones."""
+REDUCED = {**ON_SUBSTITUTE, "in part": f"in part{ON}"}
+"""The words of an answer at reduced scale."""
 
 
 @dataclass(frozen=True)
 class Summary:
     """A paper at a scale. word: the answer to the question, from the verdicts on the claims that answer it, which
-    `counts` counts; sentences: a text for each of `SIDES` that has one, by the words of the scale."""
+    `counts` counts; sentences: for each of `SIDES` that has one, its label and a text."""
 
     question: str
     word: str
-    sentences: Mapping[str, str]
+    sentences: Mapping[str, tuple[str, str]]
     counts: str = ""
 
 
@@ -79,7 +91,7 @@ def summary(paper: str, scale: str, board: Iterable[Verdict]) -> Summary:
         "played": lambda: page_numbers.played(f"{scale}/across"),
         "printed": lambda name: page_numbers.printed(f"{paper}/{name}"),
     }
-    words, texts = REDUCED if scale == "reduced" else {}, dict[str, str]()
+    words, texts = REDUCED if scale == "reduced" else {}, dict[str, tuple[str, str]]()
     answering = [mine[claim] for claim in entry["answered_by"]]
     answer = word(answering)
     for side in SIDES:
@@ -87,11 +99,18 @@ def summary(paper: str, scale: str, board: Iterable[Verdict]) -> Summary:
             continue
         try:
             says = told[side]["says"] if side in told else NOTHING
-            texts[words.get(side, side)] = " ".join(page_numbers.filled(says, functions).split())
+            named = label(told[side]["claims"], mine, entry["answered_by"]) if side in told else words.get(side, side)
+            texts[side] = named, " ".join(page_numbers.filled(says, functions).split())
         except UserError as error:
             raise UserError(f"{where}, {side}: {error}") from error
     counts = said(Counter(v.verdict for v in answering), SUBSTITUTE)
     return Summary(entry["question"], words.get(answer, answer), texts, f"{counted(len(answering), 'claim')}: {counts}")
+
+
+def label(claims: Sequence[str], board: Mapping[str, Verdict], answering: Sequence[str]) -> str:
+    """The weakest verdict on the claims of a side; "also" before it where none of them answers the question."""
+    weakest = max((board[claim].verdict for claim in claims), key=VERDICTS.index)
+    return weakest if {*claims} & {*answering} else f"also {weakest}"
 
 
 def word(claims: Sequence[Verdict]) -> str:
@@ -103,26 +122,39 @@ def word(claims: Sequence[Verdict]) -> str:
     return "in part" if SUPPORTED in sides and len(sides) > 1 else min(sides, key=[*SIDES].index, default=INCONCLUSIVE)
 
 
-def first_table(board: Iterable[Verdict]) -> str:
-    """Markdown: README's first table, a line for each paper at paper scale: the question, the answer in a word and the
-    first sentence of each side, with a link to the main figure or table; nothing of these where they cannot be told."""
-    rows, board = [], list(board)
+def first_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
+    """Markdown: README's first table, a line for each paper: the question, the answer in a word at paper scale and the
+    first sentences of each side, with a link to the main figure or table; nothing of these where they cannot be told.
+    A side without any at paper scale has those of reduced scale that answer the question."""
+    rows = []
     for key, paper in papers().items():
         name = (
             f"[{paper.name}](docs/papers/{key}.md)<br>{paper.authors}, [*{paper.title}*]({paper.link}), {paper.where}"
         )
         try:
-            rows.append([name, _result(key, board)])
+            rows.append([name, _result(key, boards)])
         except UserError:  # which its own page says
             rows.append([name, "–"])
     return markdown(["paper", "result"], rows)
 
 
-def _result(paper: str, board: Sequence[Verdict]) -> str:
-    found, (scale, _, artifact) = summary(paper, "paper", board), register(paper)["look"].partition("/")
+def _result(paper: str, boards: Mapping[str, Sequence[Verdict]]) -> str:
+    entry, found = register(paper), {scale: summary(paper, scale, board) for scale, board in boards.items()}
+    told = {side: found["paper"].sentences[side] for side in entry["paper"]}
+    for side, (named, text) in found["reduced"].sentences.items():
+        if side not in told and side in entry["reduced"] and not named.startswith("also"):
+            told[side] = named.removesuffix(ON) + ON, text
+    listed = [(named, opening(text)) for named, text in (told[side] for side in SIDES if side in told)]
+    lines = [f"{found['paper'].question} **{found['paper'].word.capitalize()}.**"]
+    for k, (named, (first, longer)) in enumerate(listed):
+        lines.append(f"*{named.capitalize()}:* {longer if k < MEASURED else first}")
+    scale, _, artifact = entry["look"].partition("/")
     shown = next(f for f in plan.outputs(scale, f"{paper}/{artifact}") if f.endswith((".png", ".md")))
-    firsts = {side: text.partition(". ")[0].removesuffix(".") for side, text in found.sentences.items()}
-    sides = [f"*{side.capitalize()}:* {text}." for side, text in firsts.items()]
-    answered = f"{found.question} **{found.word.capitalize()}.**"
     where = "" if scale == "paper" else f" ({scale} scale)"
-    return "<br>".join([answered, *sides, f"Main result: [{artifact}]({shown}){where}."])
+    return "<br>".join([*lines, f"Main result: [{artifact}]({shown}){where}."])
+
+
+def opening(text: str) -> tuple[str, str]:
+    """The first sentence; and with it the second one, if that has an interval."""
+    first, *more = re.split(r'(?<=\.) (?=["A-Z])', text)
+    return first, " ".join([first, *(s for s in more[:1] if re.search(r"\(\S+ to \S+\)", s))])

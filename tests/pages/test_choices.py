@@ -64,7 +64,7 @@ def test_an_effect_is_the_lead_between_its_two_selections(tmp_path: Path) -> Non
     default = cells("reduced/fedacs_sensitivity")(dataset="fashion_mnist", question="default")
     expected = lead(default(algorithm="fedacs"), default(algorithm="fedavg"))
     link = "[reduced](../../results/reduced/cells/fedacs_sensitivity.csv)"
-    assert both.startswith(f"FedACS minus FedAvg ({link}): *as run* {expected} points; *other* ")
+    assert both.startswith(f"FedACS minus FedAvg ({link}, 7 seeds): *as run* {expected} points; *other* ")
     assert "(4.8 to 11.9)" in both
 
 
@@ -74,7 +74,7 @@ def test_an_effect_may_be_of_rows_that_play_wrote(tmp_path: Path) -> None:
     made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": effect}})
     rows = played("reduced/across")(benchmark="capacities")
     expected = lead(rows(algorithm="fiarse"), rows(algorithm="heterofl"))
-    said = f"FedACS minus FedAvg ([play](../../play/reduced/across.csv)): *other* {expected} points"
+    said = f"FedACS minus FedAvg ([play](../../play/reduced/across.csv), 5 seeds): *other* {expected} points"
     assert made.choices[0].effects == [said]
     assert f"{said} |" in section(made, "")
 

@@ -49,6 +49,10 @@ def test_a_table_has_intervals_of_one_level_whatever_claims_ask(monkeypatch: pyt
         half = 6.2053468 * gaps.std() / 3**0.5  # t(2) at 98.75 %
         least, most = (f"{gaps.mean() + side * half:.1f}".replace("-", "−") for side in (-1, 1))
         assert lead(ours, other, look=2).endswith(f" ({least} to {most})")
+    claimed = page_numbers.cells("reduced/fedacs_fig6")(dataset="cifar10", metric="final_accuracy")
+    ours, other = (claimed(algorithm=name) for name in ("fedacs", "fedavg"))
+    assert lead(ours, other).endswith(")‡"), "the claim is at its fifth look"
+    assert lead(ours, other, look=1).endswith(")")
 
 
 def test_an_average_over_a_missed_target_is_a_bound() -> None:
