@@ -42,7 +42,7 @@ class Scaled(Attack):
     factor: float = -10.0
 
     def changed(self, vector: Tensor, draw: np.random.Generator) -> Tensor:
-        """What is sent in place of a vector [P]."""
+        """The vector [P] that is sent in place of another."""
         return self.factor * vector
 
     def put(self, experiment: Any) -> Any:

@@ -160,10 +160,10 @@ def reading(one: Held, every: Sequence[Mapping[str, Any]]) -> Iterable[list[str]
     """The lines of a reading under `READ`, one for each unit; it has its number in all readings of the paper."""
     of = one.of
     where = [f"table {', '.join(t.removeprefix('table') for t in of['tables'])}", *_rows(of.get("where", {}))]
-    on = f"the other values of {_columns(of['blocks'])}" if "blocks" in of else "elsewhere"
+    on = f"the other values of {_columns(of['blocks'])}" if "blocks" in of else "–" if "tried" in of else "elsewhere"
     on = "; ".join(_rows(of["chosen_on"])) if "chosen_on" in of else on
     each = f", for each {_columns(of['within'])}" if "within" in of else ""
-    says = f"{1 + every.index(of)}" + ", the nearest of those tried" * ("tried" in of)
+    says = f"{1 + every.index(of)}" + ", only tried" * ("tried" in of)
     for unit, after in one.after.groupby("unit"):
         pair = one.before.loc[after.index], after
         rms = " → ".join(f"{(rows['gap'] ** 2).mean() ** 0.5:.2f}" for rows in pair)
