@@ -7,12 +7,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-import torch
-from torch import Tensor
-
-from reproduce.engine.client_split import ClassificationSplit
 from reproduce.runs import plan
 from reproduce.runs.job import begin, finish
+from reproduce.runs.replay import moved
 from reproduce.settings import settings
 from reproduce.text import markdown
 
@@ -40,18 +37,13 @@ def main() -> None:
     args = parser.parse_args()
     job = plan.job(args.scale, args.paper, args.job)
     job = replace(job, experiments=tuple(e for e in job.experiments if args.only in ("", e.labels["algorithm"])))
-    declared, initial = curves(job, args.seed), ClassificationSplit.initial
-
-    def moved(self: ClassificationSplit, *key: int | str) -> Tensor:
-        x, stream = initial(self, *key), torch.Generator().manual_seed(0)
-        return x * (1 + SIZE * torch.randn(x.shape, generator=stream).to(x))
-
-    ClassificationSplit.initial = moved  # type: ignore[method-assign]
-    other, rows = curves(job, args.seed), []
-    for name, one in declared.items():
-        both = sorted(one.keys() & other[name].keys())  # a run may end earlier, at its target
-        apart, last = [abs(other[name][now] - one[now]) for now in both], both[-1]
-        rows.append([*name, f"{one[last]:.2f}", f"{other[name][last]:.2f}", f"{apart[-1]:.2f}", f"{max(apart):.2f}"])
+    declared, rows = curves(job, args.seed), []
+    with moved(SIZE):
+        other = curves(job, args.seed)
+    for run, one in declared.items():
+        both = sorted(one.keys() & other[run].keys())  # a run may end earlier, at its target
+        apart, last = [abs(other[run][now] - one[now]) for now in both], both[-1]
+        rows.append([*run, f"{one[last]:.2f}", f"{other[run][last]:.2f}", f"{apart[-1]:.2f}", f"{max(apart):.2f}"])
     rows.sort(key=lambda row: -float(row[-2]))
     print(markdown(("run", "metric", "of", "as declared", "moved", "points apart", "in any round"), rows))
 

@@ -4,11 +4,13 @@ Sessions are followed into the first one whose clients come back, the tables' fi
 effects in later rounds, such as a message lost in the tenth round.
 
 results/SCALE/replay.csv records the comparisons. A stale result that the comparison reproduces counts as re-checked.
-One that it does not reproduce is named, and trained again on request. Results of current code, and those compared with
-it before, are skipped, so that a stopped comparison resumes; `--again` compares them too.
+Where numbers deviate, a second run from a start moved by rounding shows what rounding alone does (`noise`). A result
+that the comparison does not reproduce is named, and trained again on request. Results of current code, and those
+compared with it before, are skipped, so that a stopped comparison resumes; `--again` compares them too.
 """
 
 import argparse
+import math
 import sys
 import time
 from collections import Counter
@@ -108,8 +110,7 @@ def replay(job: Job) -> Mapping[str, str]:
     """Replay a job; its line in the record.
 
     Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed of each
-    training. Where these differ, all are: narrow layers round otherwise in a stack with fewer models, and a few rounds
-    of a small network can make points of such a difference.
+    training.
     """
     from reproduce.report.histories import Source, load
     from reproduce.runs import replay
@@ -126,9 +127,6 @@ def replay(job: Job) -> Mapping[str, str]:
     source, start, precision = code(job.experiments), time.monotonic(), runs[0].precision
     stored = load([Source(job.panel.name, Path(job.output))], job.scale, experiments=job.experiments).frame
     outcome = replay.replay(job.experiments, seeds, length, stored, precision)
-    if not outcome.agrees and seeds != trained:
-        seeds = trained
-        outcome = replay.replay(job.experiments, seeds, length, stored, precision)
     here = machine()
     return {
         "job": f"{job.paper}/{job.name}",
@@ -141,6 +139,7 @@ def replay(job: Job) -> Mapping[str, str]:
         "deviation": f"{outcome.deviation:.2g}",
         "where": outcome.where,
         "tolerance": f"{outcome.tolerance:g}",
+        "noise": "" if math.isnan(outcome.noise) else f"{outcome.noise:.2g}",
         "agrees": "yes" if outcome.agrees else "no",
         "seconds": f"{time.monotonic() - start:.1f}",
         "processor": str(here["processor"]),

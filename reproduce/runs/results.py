@@ -46,7 +46,7 @@ WORDS = {
 """State -> how it is said; the last is the worst."""
 REPLAYED = (
     *("job", "result", "code", "seeds", "asked", "rounds", "rows", "deviation", "where", "tolerance"),
-    *("agrees", "seconds", "processor", "instructions", "date"),
+    *("noise", "agrees", "seconds", "processor", "instructions", "date"),
 )
 """The columns of the record of replays, results/SCALE/replay.csv: one line a job, what was compared, did it agree?"""
 
