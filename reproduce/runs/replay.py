@@ -4,7 +4,7 @@ The runs are trained as ever and simply not asked for more, so that nothing in t
 schedules are float64 and agree to rounding (on one machine to the bit). Networks are float32: another order of sums
 changes the last bits, and training carries such a difference on and lets it grow. So only few rounds are compared,
 within `TOLERANCE`. Where they deviate by more, the replay is run once more from a start that is moved by rounding
-(`moved`): what it does to a run up to a round is `noise`, and `FACTOR` times as much counts as agreement.
+(`moved`). From the round on where that shows in a run, `FACTOR` times what it does there (`noise`) counts as agreement.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Comparison:
     """The result of a replay. rounds: up to there all runs were compared; rows: numbers compared; deviation: of the
     number that exceeds most what is allowed.
 
-    where: which number that is, "" if none deviates. noise: what a moved start did to its run up to there, NaN if none
-    was needed. agrees: is every deviation allowed, being within the tolerance or within `FACTOR` times the noise?
+    where: which number that is, "" if none deviates. noise: what a moved start does to that run, 0 before it shows, NaN
+    if none was needed. agrees: is every deviation allowed, being within the tolerance or within `FACTOR` times the noise?
     """
 
     rounds: int
@@ -77,7 +77,9 @@ def replay(
         with moved():
             others = frame(_trained(experiments, seeds, rounds, precision)[0])
         for run, end, rows in zip(runs, ends, compared, strict=True):
-            rows["noise"] = _noise(_compare(run, others, end)).reindex(rows["round"], method="ffill").to_numpy()
+            rows["noise"] = (
+                _noise(_compare(run, others, end), tolerance).reindex(rows["round"], method="ffill").to_numpy()
+            )
     rows = pd.concat(compared)
     if rows.empty:
         return Comparison(min(ends), 0, math.inf, "nothing to compare", tolerance)
@@ -118,10 +120,11 @@ def moved(size: float = SIZE) -> Iterator[None]:
         yield
 
 
-def _noise(rows: pd.DataFrame) -> pd.Series[float]:
-    """Of the rows of a run beside its moved one: round -> the largest finite deviation up to it."""
-    finite = rows["deviation"].where(np.isfinite(rows["deviation"]), 0.0)
-    return finite.groupby(rows["round"]).max().cummax()
+def _noise(rows: pd.DataFrame, tolerance: float) -> pd.Series[float]:
+    """Of the rows of a run beside its moved one: round -> the largest finite deviation in any row, and 0 as long as
+    none is above a tenth of the tolerance."""
+    largest = rows["deviation"].where(np.isfinite(rows["deviation"]), 0.0).groupby(rows["round"]).max()
+    return (largest.cummax() > tolerance / 10) * largest.max()
 
 
 def _enough(run: Run, rounds: int) -> bool:
