@@ -46,7 +46,7 @@ class Comparison:
     number that exceeds most what is allowed.
 
     where: which number that is, "" if none deviates. noise: what a moved start does to that run, 0 before it shows, NaN
-    if none was needed. agrees: is every deviation allowed, being within the tolerance or within `FACTOR` times the noise?
+    if none was needed. agrees: is each deviation within the tolerance, or within `FACTOR` times the noise?
     """
 
     rounds: int
@@ -77,9 +77,8 @@ def replay(
         with moved():
             others = frame(_trained(experiments, seeds, rounds, precision)[0])
         for run, end, rows in zip(runs, ends, compared, strict=True):
-            rows["noise"] = (
-                _noise(_compare(run, others, end), tolerance).reindex(rows["round"], method="ffill").to_numpy()
-            )
+            noise = _noise(_compare(run, others, end), tolerance)
+            rows["noise"] = noise.reindex(rows["round"], method="ffill").to_numpy()
     rows = pd.concat(compared)
     if rows.empty:
         return Comparison(min(ends), 0, math.inf, "nothing to compare", tolerance)
