@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
 from reproduce.runs import plan, results
+from reproduce.runs import replay as replays
 from reproduce.runs.job import frame
-from reproduce.runs.replay import replay
+from reproduce.runs.replay import Comparison, moved, replay
 
 ROOT = Path(__file__).parents[2]
 CLOCKS = {
@@ -106,6 +108,34 @@ def test_a_virtual_time_is_compared_too(trained: Callable[[str], pd.DataFrame]) 
     stored = trained("events")
     outcome = replay(declared("events"), [0], 2, stored.assign(time=stored["time"] * (1 + 1e-6)), "float32")
     assert not outcome.agrees
+
+
+def test_what_a_moved_start_does_is_rounding(
+    trained: Callable[[str], pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the round on where it shows, three times as much: before, the tolerance."""
+    stored = trained("rounds")
+    row = stored.index[(stored["seed"] == 0) & (stored["metric"] == "accuracy") & (stored["round"] == 2)][0]
+    largest = stored.loc[:row].query("metric == 'accuracy' and seed == 0")["value"].max()
+
+    def off(deviation: float) -> pd.DataFrame:
+        lower = stored.loc[row, "value"] - deviation * largest
+        return stored.assign(value=stored["value"].mask(stored.index == row, lower))
+
+    def replayed(deviation: float) -> Comparison:
+        return replay(declared("rounds"), [0], 2, off(deviation), "float32")
+
+    assert math.isnan(replayed(0.009).noise)
+    assert replayed(0.009).agrees
+    assert replayed(0.02).noise < 0.001
+    assert not replayed(0.02).agrees
+    monkeypatch.setattr(replays, "moved", partial(moved, 0.3))
+    noise = replayed(0.02).noise
+    assert noise > 0.02, "of a start that is moved by a third"
+    assert replayed(2.9 * noise).agrees
+    assert not replayed(3.1 * noise).agrees
+    rows = pd.DataFrame({"round": [0, 1, 1, 2, 3, 4], "deviation": [0, 1e-4, 5e-4, 0.002, 0.5, math.inf]})
+    assert replays._noise(rows, 0.01).to_dict() == {0: 0, 1: 0, 2: 0.5, 3: 0.5, 4: 0.5}
 
 
 def edit(path: str, factor: float = 1.0, after: int = 0, **changes: Any) -> None:
