@@ -226,9 +226,9 @@ def choose(of: Where, rows: Rows) -> list[tuple[Where, str]]:
 
 
 def nearest(others: Rows, tested: Rows) -> str:
-    """The reading of the tested rows with the least root mean square of the gaps on others, over the printed numbers
-    that all of them have."""
-    names = tested["reading"].unique()
+    """Of the readings with most of the tested rows, the one with the least root mean square of the gaps on others, over
+    the printed numbers that all of them have."""
+    names = tested["reading"].mode()
     wide = others[others["reading"].isin(names)].pivot(index=KEYS, columns="reading", values="gap").dropna()
     if wide.empty or others["unit"].nunique() > 1 or not others.index.intersection(tested.index).empty:
         what = f"{len(names)} readings for {len(tested)} rows"

@@ -79,6 +79,17 @@ def test_a_choice_on_named_rows_is_tested_on_others(results: Path) -> None:
     assert set(alone.after["gap"].round(9)) == {3.0, 0.5}
 
 
+def test_what_has_few_of_the_numbers_is_not_chosen(results: Path) -> None:
+    """It is nearest with one algorithm, but cannot speak for the others."""
+    few = table9({("half", "mnist"): 0, ("distinct", "mnist"): 0}, table="table9", reading="near by FedAvg")
+    read = [table9(offsets, table="table9", reading=name) for name, offsets in OFFSETS.items()]
+    written.cells(results, "dynamic_init_readings", pd.concat([*read, few[few["algorithm"] == "fedavg"]]))
+    found = held(results, where={"dataset": "mnist"}, blocks=["label_distribution"])
+    assert {name for _, name in found.chosen} == {"near on distinct", "near on half"}
+    of_fedavg = held(results, where={"dataset": "mnist", "algorithm": "fedavg"}, blocks=["label_distribution"])
+    assert {name for _, name in of_fedavg.chosen} == {"near by FedAvg"}
+
+
 @pytest.mark.parametrize(("entry", "said"), [
     ({"blocks": ["colour"]}, "unknown column 'colour'"),
     ({"blocks": ["label_distribution"], "within": ["label_distribution"]}, "needs other rows"),
