@@ -159,7 +159,8 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(costs, "together", lambda *_: costs.Cost(0, 0, 1, 0))
-    monkeypatch.setattr(plan, "available", lambda name, _: SimpleNamespace(state="missing" if name == "svhn" else "present"))
+    state = {"svhn": SimpleNamespace(state="missing"), "mnist": SimpleNamespace(state="present")}
+    monkeypatch.setattr(plan, "available", lambda name, _: state[name])
     mixed = panel("mixed", experiment("fedavg", requires=("svhn", "mnist")), experiment("local_only"))
     declare(artifact("fig1", mixed, panel("fine")))
     assert [plan.missing(j) for j in plan.jobs("smoke")] == ["needs svhn", ""]
