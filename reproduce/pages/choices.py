@@ -79,10 +79,10 @@ class OpenChoice:
     def effects(self) -> list[str]:
         """The options that do something, with their effects, a line for each kind of number; what is run comes first,
         if it has numbers."""
-        found = [(AS_RUN, self.options[self.run])]
-        found += [(name, e) for name, e in self.options.items() if name != self.run and e and e.clear]
+        entries = [(AS_RUN, self.options[self.run])]
+        entries += [(name, e) for name, e in self.options.items() if name != self.run and e and e.clear]
         lines: dict[tuple[str, str], list[str]] = {}
-        for name, e in found:
+        for name, e in entries:
             if e:
                 lines.setdefault((e.what, e.place), []).append(f"*{name}* {e.number}")
         return [f"{what} ({place}): {'; '.join(each)}" for (what, place), each in lines.items()]
@@ -118,18 +118,18 @@ def register(paper: str) -> Register:
     """The register of a paper. UserError if it is not as this module says."""
     file = papers()[paper].file("open_choices.yaml")
     raw, where = read_yaml(file), f"{papers()[paper].place}/{file.name}"
-    if said := mismatch(raw, REGISTER):
-        raise UserError(f"{where}, {said}")
+    if problem := mismatch(raw, REGISTER):
+        raise UserError(f"{where}, {problem}")
     return Register(raw["code"], raw["answers"], [_choice(entry, where) for entry in raw["choices"]])
 
 
 def _choice(raw: Mapping[str, Any], where: str) -> OpenChoice:
-    where, found = f"{where}, choice '{raw['open']}'", dict[str, Effect | None]()
+    where, effects = f"{where}, choice '{raw['open']}'", dict[str, Effect | None]()
     if raw["run"] not in raw["options"]:
         raise UserError(f"{where}: {unknown('option', raw['run'], map(str, raw['options']))}")
     for name, option in raw["options"].items():
-        found[name] = None if isinstance(option, str) else _effect(option, f"{where}, option '{name}'")
-    options = {name: e and (e.beside(found[raw["run"]]) if name != raw["run"] else e) for name, e in found.items()}
+        effects[name] = None if isinstance(option, str) else _effect(option, f"{where}, option '{name}'")
+    options = {name: e and (e.beside(effects[raw["run"]]) if name != raw["run"] else e) for name, e in effects.items()}
     return OpenChoice(**{**raw, "options": options})
 
 
@@ -168,11 +168,11 @@ def _number(raw: Mapping[str, Any]) -> tuple[str, str, bool, pd.Series | None]:
     )  # fmt: skip
 
 
-def _side(artifact: str, read: Mapping[str, Any] | None = None, **wanted: Any) -> Cells:
+def _side(artifact: str, read: Mapping[str, Any] | None = None, **selection: Any) -> Cells:
     """A selection of an artifact's cells, or of those that another reading makes."""
     if artifact.startswith("play/"):
-        return played(artifact.removeprefix("play/"))(**wanted)
-    return (reread(artifact, Path.cwd(), **read) if read else cells(artifact))(**wanted)
+        return played(artifact.removeprefix("play/"))(**selection)
+    return (reread(artifact, Path.cwd(), **read) if read else cells(artifact))(**selection)
 
 
 def _place(artifact: str) -> str:
@@ -181,11 +181,11 @@ def _place(artifact: str) -> str:
     return f"[{scale}](../../{file}.csv)"
 
 
-def section(found: Register, listed: str) -> str:
+def section(content: Register, listed: str) -> str:
     """Markdown: a paper's answers to the first questions, a table of the open choices that matter, and a link to the
     register, `listed`, for the others. What the authors' code does stands beside the paper where it differs."""
-    answers = [f"- *{question}*: {answer}" for question, answer in found.answers.items()]
-    shown = [c for c in found.choices if c.matters]
+    answers = [f"- *{question}*: {answer}" for question, answer in content.answers.items()]
+    shown = [c for c in content.choices if c.matters]
     dagger = " † marks what the authors' code does." * any(c.code == c.run for c in shown)
     rows = []
     for c in shown:
@@ -195,9 +195,9 @@ def section(found: Register, listed: str) -> str:
         why = "" if same and c.why == "The code." else f": {c.why}"
         rows.append([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", "<br>".join(c.effects)])
     table = markdown(HEAD, [[" ".join(cell.split()) for cell in row] for row in rows])
-    more = counted(len(found.choices) - len(shown), "more choice")
-    others = "" if found.choices == shown else f"The register has {more} without a measured effect ([list]({listed}))."
-    return "\n".join([*answers, "", f"{found.code}{dagger} {EFFECTS}", "", table, "", others])
+    more = counted(len(content.choices) - len(shown), "more choice")
+    rest = "" if content.choices == shown else f"The register has {more} without a measured effect ([list]({listed}))."
+    return "\n".join([*answers, "", f"{content.code}{dagger} {EFFECTS}", "", table, "", rest])
 
 
 HEAD = ("unstated choice, and what the paper says", "here, and why", "alternatives, and their effects")

@@ -46,18 +46,18 @@ NOTATION = (
 def documents() -> tuple[dict[Path, str], list[str]]:
     """Document -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
     boards: Boards = {scale: scoreboard(scale) for scale in ("paper", "reduced")}
-    found: dict[Path, str] = {CLAIMS: claims_page(boards)}
+    texts: dict[Path, str] = {CLAIMS: claims_page(boards)}
     failed: list[str] = []
     pages: list[tuple[str, str, Any]] = [(str(t), t.name, partial(rendered, t)) for t in sorted(TEMPLATES.glob("*.md"))]
     pages += [(f"{p.place}/page.md", f"{key}.md", partial(_page, key, boards)) for key, p in papers().items()]
-    for template, name, made in tqdm(pages, "documents", leave=False, disable=None):
+    for template, name, render in tqdm(pages, "documents", leave=False, disable=None):
         try:
             page = Path("docs/papers", name)
-            found |= {README: _readme(made(), boards)} if name == README.name else {page: made()}
+            texts |= {README: _readme(render(), boards)} if name == README.name else {page: render()}
         except UserError as error:
             failed.append(f"{template}: {error}")
-    found[RULES] = with_blocks(RULES, {"both scales": both_scales(boards)})
-    return found, failed
+    texts[RULES] = with_blocks(RULES, {"both scales": both_scales(boards)})
+    return texts, failed
 
 
 def rendered(template: Path, **more: Any) -> str:
@@ -67,9 +67,9 @@ def rendered(template: Path, **more: Any) -> str:
 
 
 def _summary(boards: Boards, paper: str) -> str:
-    said = {scale: summary(paper, scale, board) for scale, board in boards.items()}
-    parts = [f"**{said['paper'].question}**"]
-    for scale, one in said.items():
+    summaries = {scale: summary(paper, scale, board) for scale, board in boards.items()}
+    parts = [f"**{summaries['paper'].question}**"]
+    for scale, one in summaries.items():
         listed = (f"- *{label.capitalize()}:* {text}" for label, text in one.sentences.values())
         beside = f" ({register(paper)['substitute']})" if scale == "reduced" else ""
         parts += [f"**At {scale} scale{beside}: {one.word}.** The answer follows from {one.counts}.", "\n".join(listed)]
@@ -99,37 +99,37 @@ are in the file. `reproduce replay` instead of `verify` trains only the first ro
 
 def claims_page(boards: Boards) -> str:
     """Markdown: the claims of a paper by artifact, each at the first scale where it is judged, or at the first."""
-    found = []
+    chosen = []
     for row in zip(*boards.values(), strict=True):
         judged = [*zip(boards, row, strict=True)]
-        found.append(next((pair for pair in judged if pair[1].verdict in JUDGED), judged[0]))
+        chosen.append(next((pair for pair in judged if pair[1].verdict in JUDGED), judged[0]))
     order = [a.id for a in plan.select(None)]
-    found.sort(key=lambda pair: (order.index(pair[1].artifact), [*boards].index(pair[0])))
+    chosen.sort(key=lambda pair: (order.index(pair[1].artifact), [*boards].index(pair[0])))
     text, paper = [INTRODUCTION], ""
-    for (scale, artifact), pairs in groupby(found, key=lambda pair: (pair[0], pair[1].artifact)):
-        here = artifact.partition("/")[0]
-        text += [f"## {papers()[here].name}\n"] * (here != paper)
-        paper = here
+    for (scale, artifact), pairs in groupby(chosen, key=lambda pair: (pair[0], pair[1].artifact)):
+        key = artifact.partition("/")[0]
+        text += [f"## {papers()[key].name}\n"] * (key != paper)
+        paper = key
         text.append(_part(scale, artifact, [v for _, v in pairs]))
     return "\n".join(text)
 
 
 def _part(scale: str, artifact: str, verdicts: Sequence[Verdict]) -> str:
     """The claims about an artifact at a scale."""
-    drawn, cells = plan.outputs(scale, artifact)[0], plan.cells_file(scale, artifact)
+    output, cells = plan.outputs(scale, artifact)[0], plan.cells_file(scale, artifact)
     at = "" if scale == "paper" else f" --scale {scale}"
-    anew = f"`snakemake {drawn} --cores 2 -d anew --config budget=1000` ({spent(plan.artifact_jobs(scale, artifact))})"
+    anew = f"`snakemake {output} --cores 2 -d anew --config budget=1000` ({spent(plan.artifact_jobs(scale, artifact))})"
     show = f"`reproduce verify {artifact}{at}`"
     file = f"[{cells}](../../{cells})" if Path(cells).is_file() else "no numbers yet"
     head = f"### {artifact}, {scale} scale\n\n{anew}\\\n{show}: {file}\n"
     rows = []
     for v in verdicts:
         shown = numbers(v)
-        rows.append([f"{v.statement} `{v.name}`", shown.get("paper", "–"), shown.get("ours", "–"), told(v)])
+        rows.append([f"{v.statement} `{v.name}`", shown.get("paper", "–"), shown.get("ours", "–"), verdict_of(v)])
     return f"{head}\n{markdown(('claim', 'published', 'reproduced', 'verdict'), rows)}\n"
 
 
-def told(v: Verdict) -> str:
+def verdict_of(v: Verdict) -> str:
     """A verdict, and under it what it rests on, and what else to know of it."""
     if v.verdict not in JUDGED:
         return v.verdict
@@ -168,22 +168,22 @@ def claims_table(boards: Boards) -> str:
     board, words = boards["paper"], [word for word in JUDGED if word not in ON_SUBSTITUTE.values()]
     parts: list[tuple[list[Any], Counter[str]]] = []
     for key, of in papers().items():
-        mine, made = [v for v in board if v.paper == key], [of.made(scale) for scale in boards]
-        first = [f"[{of.name}](docs/papers/{key}.md)", of.figures + of.tables, *made, len(claims(mine))]
-        parts.append((first, counts(mine)))
+        verdicts, with_numbers = [v for v in board if v.paper == key], [of.made(scale) for scale in boards]
+        first = [f"[{of.name}](docs/papers/{key}.md)", of.figures + of.tables, *with_numbers, len(claims(verdicts))]
+        parts.append((first, counts(verdicts)))
     sums = [sum(first[k] for first, _ in parts) for k in (1, 2, 3)]
     parts += [(["all", *sums, counts(board).total()], counts(board))]
-    parts += [([f"of these on {ground}", *[""] * 4], found) for ground, found in by_ground(board) if found]
+    parts += [([f"of these on {ground}", *[""] * 4], tally) for ground, tally in by_ground(board) if tally]
     lines = [[*first, sum(c[w] for w in words), *(c[w] for w in words)] for first, c in parts]
     columns = (f"with our numbers, {scale} scale" for scale in boards)
     head = ("paper", "figures and tables", *columns, "claims", "evaluated", *words)
-    left = counts(board)["not run"]
+    unrun = counts(board)["not run"]
     beyond = sum(not v.artifact.partition("/")[2].startswith(("fig", "table")) for v in claims(board))
     above = (
         f"**{total()} figures and tables of the five papers are part of this package.** One has our numbers if at "
         "least one of its panels was run; its caption says which. Claims are evaluated at paper scale. The last lines "
-        f"count them by what they rest on. {left} claims are not run. {beyond} concern no figure or table, so that the "
-        "picture above lacks them."
+        f"count them by what they rest on. {unrun} claims are not run. {beyond} concern no figure or table, so that "
+        "the picture above lacks them."
     )
     return f"{above}\n\n{markdown(head, lines, ':' + '-' * (len(head) - 1))}"
 
@@ -197,9 +197,9 @@ def both_scales(boards: Boards) -> str:
     table = markdown(
         ("on substitute data", *(f"{p} on the paper's data" for p in above), "all"), lines, ":" + "-" * (len(above) + 1)
     )
-    told = []
+    sentences = []
     for r in ON_SUBSTITUTE.values():
         agree, other = (sum(both[p, r] for p in SIDES[side]) for side in ("supported", "refuted"))
         agree, other = (other, agree) if r in SIDES["refuted"] else (agree, other)
-        told += [f"*{r}* was right {agree} of {agree + other} times"] if agree + other else []
-    return f"{both.total()} claims are evaluated at both scales. Where both decide, {', '.join(told)}.\n\n{table}"
+        sentences += [f"*{r}* was right {agree} of {agree + other} times"] if agree + other else []
+    return f"{both.total()} claims are evaluated at both scales. Where both decide, {', '.join(sentences)}.\n\n{table}"

@@ -47,54 +47,54 @@ class Tile:
 def tiles(board: Sequence[Verdict], results: Path = Path("results")) -> dict[str, list[Tile]]:
     """Paper -> its tiles. Claims that rest on closed forms or quadratics count as those on the papers' data do."""
     known = [w for w in VERDICTS if w in FILLS]
-    found: dict[str, list[Tile]] = {}
+    by_paper: dict[str, list[Tile]] = {}
     for paper, of in papers().items():
         for artifact in (a.id for a in of.declared):
-            mine = [v.verdict for v in board if v.artifact == artifact and v.rests_on != CHECK]
-            words = sorted((v if v in known else NOT_RUN for v in mine), key=known.index)
+            verdicts = [v.verdict for v in board if v.artifact == artifact and v.rests_on != CHECK]
+            words = sorted((v if v in known else NOT_RUN for v in verdicts), key=known.index)
             jobs = plan.artifact_jobs("paper", artifact)
-            there = [(results.parent / job.output).is_file() for job in jobs]
+            trained = [(results.parent / job.output).is_file() for job in jobs]
             cells = has_numbers("paper", artifact, results)
-            tile = Tile(artifact, tuple(words), cells and all(there), cells and (any(there) or not jobs))
-            found.setdefault(paper, []).append(tile)
-    return found
+            tile = Tile(artifact, tuple(words), cells and all(trained), cells and (any(trained) or not jobs))
+            by_paper.setdefault(paper, []).append(tile)
+    return by_paper
 
 
-def alt(found: Mapping[str, Sequence[Tile]]) -> str:
+def alt(by_paper: Mapping[str, Sequence[Tile]]) -> str:
     """The counts in words, for who does not see the picture."""
-    every = [t for mine in found.values() for t in mine]
+    every = [t for group in by_paper.values() for t in group]
     counts = Counter(v for t in every for v in t.verdicts)
-    said = ", ".join(f"{counts[v]} {v}" for v in FILLS if counts[v])
+    verdicts = ", ".join(f"{counts[v]} {v}" for v in FILLS if counts[v])
     whole, part = sum(t.whole for t in every), sum(t.part and not t.whole for t in every)
     return (
-        f"{len(every)} figures and tables of {len(found)} papers: {whole} with numbers at paper scale, {part} in part. "
-        f"Of {counts.total()} claims about them: {said}."
+        f"{len(every)} figures and tables of {len(by_paper)} papers: {whole} with numbers at paper scale, {part} in "
+        f"part. Of {counts.total()} claims about them: {verdicts}."
     )
 
 
-def figure(found: Mapping[str, Sequence[Tile]]) -> Figure:
+def figure(by_paper: Mapping[str, Sequence[Tile]]) -> Figure:
     """The tiles, a paper below the other; each has the address of its place on the report."""
-    lines = sum(0.75 + -(-len(mine) // ACROSS) for mine in found.values())
+    lines = sum(0.75 + -(-len(group) // ACROSS) for group in by_paper.values())
     with style():
         fig = plt.figure(figsize=(7, 0.42 * (lines + 1.2)))
         ax = fig.add_axes((0.005, 0.0, 0.99, 1.0))
         ax.set(xlim=(0, ACROSS), ylim=(lines + 1.2, 0))
         ax.axis("off")
         top = 0.0
-        for key, mine in found.items():
+        for key, group in by_paper.items():
             paper = papers()[key]
             ax.text(0.03, top + 0.5, f"{paper.name}: {paper.title}", fontsize=TEXT + 1, weight="bold")
-            for k, tile in enumerate(mine):
+            for k, tile in enumerate(group):
                 _tile(ax, tile, k % ACROSS, top + 0.6 + k // ACROSS)
-            top += 0.75 + -(-len(mine) // ACROSS)
-        _legend(ax, found, top)
+            top += 0.75 + -(-len(group) // ACROSS)
+        _legend(ax, by_paper, top)
     return fig
 
 
-def save(found: Mapping[str, Sequence[Tile]]) -> None:
+def save(by_paper: Mapping[str, Sequence[Tile]]) -> None:
     """Write `SVG` and `PNG`."""
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "overview"}):
-        fig = figure(found)
+        fig = figure(by_paper)
         write(SVG, lambda file: fig.savefig(file, format="svg", metadata={"Date": None}))
         write(PNG, lambda file: fig.savefig(file, format="png", dpi=150))
         plt.close(fig)
@@ -117,14 +117,14 @@ def _segment(verdict: str, x: float, y: float, width: float, height: float) -> A
     return Rectangle((x, y), width, height, facecolor=color, edgecolor=edge, hatch=hatch, linewidth=0.4)
 
 
-def _legend(ax: Axes, found: Mapping[str, Sequence[Tile]], top: float) -> None:
-    counts = Counter(v for mine in found.values() for t in mine for v in t.verdicts)
+def _legend(ax: Axes, by_paper: Mapping[str, Sequence[Tile]], top: float) -> None:
+    counts = Counter(v for group in by_paper.values() for t in group for v in t.verdicts)
     x = 0.05
     for verdict in FILLS:
         ax.add_patch(_segment(verdict, x, top + 0.15, 0.16, 0.36))
-        said = f"{counts[verdict]} {verdict}"
-        ax.text(x + 0.21, top + 0.45, said, fontsize=SMALL)
-        x += 0.42 + 0.072 * len(said)
+        label = f"{counts[verdict]} {verdict}"
+        ax.text(x + 0.21, top + 0.45, label, fontsize=SMALL)
+        x += 0.42 + 0.072 * len(label)
     ax.text(
         0.05, top + 0.95, "A segment is a claim. Frame: solid where all our numbers are at paper scale, dashed where "
         "some are, dotted where none is.", fontsize=SMALL, color=DARK,

@@ -56,13 +56,13 @@ def contents(
 ) -> list[dict[str, Any]]:
     """The papers of a scale, for the template. said: what came out, nothing at smoke scale. address: of a figure, by
     its PNG."""
-    made = []
+    parts = []
     for paper, of in papers().items():
-        own = tqdm(of.artifacts, paper, leave=False, disable=None)
-        items = [item(a, scale, [v for v in verdicts if v.artifact == a.id], address) for a in own]
-        said = {"about": of, "said": summarised(paper, scale, verdicts)}
-        made.append({"key": paper, **said, "items": items, "count": sum((i["count"] for i in items), Counter[str]())})
-    return made
+        artifacts = tqdm(of.artifacts, paper, leave=False, disable=None)
+        items = [item(a, scale, [v for v in verdicts if v.artifact == a.id], address) for a in artifacts]
+        head = {"about": of, "said": summarised(paper, scale, verdicts)}
+        parts.append({"key": paper, **head, "items": items, "count": sum((i["count"] for i in items), Counter[str]())})
+    return parts
 
 
 def summarised(paper: str, scale: str, verdicts: Sequence[Verdict]) -> Summary:
@@ -90,8 +90,8 @@ def item(
         shown = {"table": f"<p>{without}</p>"}
     elif first.is_file() and artifact.draw:
         caption = first.with_suffix(".txt")
-        said = read_text(caption).partition("\n")[0] if caption.is_file() else f"{artifact.title}."
-        shown = {"image": address(artifact, first.with_suffix(".png")), "caption": said}
+        line = read_text(caption).partition("\n")[0] if caption.is_file() else f"{artifact.title}."
+        shown = {"image": address(artifact, first.with_suffix(".png")), "caption": line}
     elif first.is_file():  # without its title, which is the heading on the page already
         shown = {"table": to_html(read_text(first.with_suffix(".md")).partition("\n")[2], label(artifact))}
     named = {"artifact": artifact, "key": artifact.id.replace("/", "-"), "label": label(artifact)}
@@ -132,7 +132,7 @@ def template(name: str) -> Any:
     folder = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     like = {other: word for word, other in ON_SUBSTITUTE.items()}
-    environment.filters |= {"key": key, "numbers": numbers, "why": why}
+    environment.filters |= {"key": key, "numbers": numbers, "reasons": reasons}
     environment.filters["inline"] = lambda text: to_html(text).strip().removeprefix("<p>").removesuffix("</p>")
     environment.filters["css"] = lambda verdict: str(like.get(verdict, verdict)).replace(" ", "-")
     return environment.get_template(name)
@@ -171,11 +171,11 @@ def key(v: Verdict) -> str:
 def numbers(v: Verdict) -> dict[str, str]:
     """The deciding number, ours and the paper's, and what is required of it, as far as there are any."""
     m = v.measured
-    found = {"ours": wording.ours(v), "required": wording.demanded(m, v.ours)} if m else {}
-    return {**found, "paper": wording.deciding(v.printed, v.names)} if v.printed else found
+    texts = {"ours": wording.ours(v), "required": wording.demanded(m, v.ours)} if m else {}
+    return {**texts, "paper": wording.deciding(v.printed, v.names)} if v.printed else texts
 
 
-def why(v: Verdict) -> list[str]:
+def reasons(v: Verdict) -> list[str]:
     """Sentences on a verdict: its reason, remarks on the printed numbers, a note."""
     evidence = "; ".join(filter(None, [wording.basis(v), wording.named(v.reason, v.names)]))
     return [s for s in (evidence, "; ".join(wording.beside_print(v)), wording.named(v.note, v.names)) if s]
@@ -185,36 +185,36 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     """The ground of an artifact's numbers, and the origin of its results."""
     panels, jobs = {p.name: p for p in artifact.panels(scale)}, plan.artifact_jobs(scale, artifact.id)
     runs = results.read_by(scale, artifact.id)
-    there = [run for run in runs if run.stored]
-    if not there:
+    stored = [run for run in runs if run.stored]
+    if not stored:
         yield "Rests on", "" if jobs else "the definitions; nothing is trained"
         return
-    wanted, seeds = {run.experiment for run in runs}, Counter(run.experiment for run in there)
+    declared, seeds = {run.experiment for run in runs}, Counter(run.experiment for run in stored)
     names = {e: panels[j.panel.name] for j in jobs for e in j.experiments}
-    found = {ground(names[e], e.problem) for e in seeds}
-    rests = [" and ".join(g for g in reversed(GROUNDS) if g in found)]
+    grounds = {ground(names[e], e.problem) for e in seeds}
+    rests = [" and ".join(g for g in reversed(GROUNDS) if g in grounds)]
     rests += [counted_seeds(min(seeds.values()), max(seeds.values()))]
     rests += ["one data partition for all seeds"] * any(map(one_split, seeds))
-    rests += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
+    rests += [f"{len(seeds)} of {len(declared)} settings are run"] * (len(seeds) < len(declared))
     yield "Rests on", "; ".join(rests)
-    yield "Results", results.tally(run.seen for run in there)
-    made = [*{id(run.stored.training): run.stored.training for run in there if run.stored}.values()]
-    yield "Commit", _several(n["git"] for n in made)
-    yield "Device", _several(str(n.get("gpu", n.get("device", "cpu").upper())) for n in made)
-    seconds, flops = (sum(float(n.get(k) or 0) for n in made) for k in ("seconds", "flops"))
+    yield "Results", results.tally(run.seen for run in stored)
+    trainings = [*{id(run.stored.training): run.stored.training for run in stored if run.stored}.values()]
+    yield "Commit", _several(n["git"] for n in trainings)
+    yield "Device", _several(str(n.get("gpu", n.get("device", "cpu").upper())) for n in trainings)
+    seconds, flops = (sum(float(n.get(k) or 0) for n in trainings) for k in ("seconds", "flops"))
     cost = [duration(seconds) if seconds else "", f"{short(flops)}FLOP" if flops else ""]
     yield "Training", ", ".join(filter(None, cost))
 
 
 def _several(values: Iterable[str]) -> str:
-    found = list(dict.fromkeys(map(str, values)))
-    return ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+    distinct = list(dict.fromkeys(map(str, values)))
+    return ", ".join(distinct[:4]) + (f" and {len(distinct) - 4} more" if len(distinct) > 4 else "")
 
 
 def _links(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
-    *drawn, cells, _ = plan.outputs(scale, artifact.id)
+    *pictures, cells, _ = plan.outputs(scale, artifact.id)
     folder = papers()[artifact.paper].place
-    named = [(KINDS["." + Path(f).name.partition(".")[2]], f) for f in drawn]
+    named = [(KINDS["." + Path(f).name.partition(".")[2]], f) for f in pictures]
     named += [("per-seed values (CSV)", cells), ("published numbers", f"{folder}/reported/{artifact.name}.csv")]
     named += [(text, f"{folder}/{name}.py") for name, text in CODE.items() if artifact.draw or name != "pictures"]
     for text, path in [*named, ("claims", f"{folder}/claims.yaml")]:
@@ -238,13 +238,13 @@ def to_html(text: str, name: str = "Table") -> str:
     parts = TABLE.split(text)
     parts[::2] = map(PARSER.render, parts[::2])
     parts[1::2] = (re.sub(r"(?<=>)(?=<t[dh]|</tr>)", "\n", table) for table in parts[1::2])  # as the parser writes them
-    made = re.sub(r"(</?h)(\d)", lambda h: f"{h[1]}{int(h[2]) + 1}", "".join(parts)).replace(' align="right"', RIGHT)
-    made = made.replace("&lt;br&gt;", "<br>").replace(' style="text-align:left"', "")
-    made = made.replace("<th colspan", '<th scope="colgroup" colspan')
-    made = re.sub(r"<th(?=>| style)", '<th scope="col"', re.sub(r"<th[^>]*></th>", "<td></td>", made))
-    made = NAMES.sub(lambda cells: re.sub(r"<td>(.+)</td>", r'<th scope="row">\1</th>', cells[0]), made)
+    markup = re.sub(r"(</?h)(\d)", lambda h: f"{h[1]}{int(h[2]) + 1}", "".join(parts)).replace(' align="right"', RIGHT)
+    markup = markup.replace("&lt;br&gt;", "<br>").replace(' style="text-align:left"', "")
+    markup = markup.replace("<th colspan", '<th scope="colgroup" colspan')
+    markup = re.sub(r"<th(?=>| style)", '<th scope="col"', re.sub(r"<th[^>]*></th>", "<td></td>", markup))
+    markup = NAMES.sub(lambda cells: re.sub(r"<td>(.+)</td>", r'<th scope="row">\1</th>', cells[0]), markup)
     frame = f'<div class="wide" role="group" aria-label="{html.escape(name)}" tabindex="0"><table>'
-    return made.replace(RIGHT, ' class="n"').replace("<table>", frame).replace("</table>", "</table></div>")
+    return markup.replace(RIGHT, ' class="n"').replace("<table>", frame).replace("</table>", "</table></div>")
 
 
 # --- the review sheet -------------------------------------------------------------------------------------------------
@@ -252,8 +252,8 @@ def to_html(text: str, name: str = "Table") -> str:
 
 def sheet(paper: str, scale: str, verdicts: Sequence[Verdict]) -> str:
     """The sheet of a paper at a scale as HTML, in one file; its address is report/SCALE/PAPER.html."""
-    entry, mine = register(paper), [v for v in claims(verdicts) if v.paper == paper]
-    every = sorted(mine, key=lambda v: v.id.removeprefix(f"{paper}/") not in entry["answered_by"])
+    entry, of_paper = register(paper), [v for v in claims(verdicts) if v.paper == paper]
+    every = sorted(of_paper, key=lambda v: v.id.removeprefix(f"{paper}/") not in entry["answered_by"])
     measured = [v for v in every if v.measured and v.measured.low is not None]
     firsts = [*{v.verdict: v for v in reversed(measured)}.values()][::-1]  # one of each verdict before a second
     trained = [a for a in papers()[paper].artifacts if plan.artifact_jobs(scale, a.id)]
@@ -265,16 +265,16 @@ def sheet(paper: str, scale: str, verdicts: Sequence[Verdict]) -> str:
         numbers=[(v, numbers(v)) for v in [*firsts, *(v for v in measured if v not in firsts)][:SHOWN]],
         figure=_figure(trained, scale, entry["look"]),
         unrun=[label(a) for a in trained if not has_numbers(scale, a.id)],
-        claims=len(mine),
-        left=sum(v.verdict == NOT_RUN for v in mine),
+        claims=len(of_paper),
+        left=sum(v.verdict == NOT_RUN for v in of_paper),
         commit=commit(),
         version=__version__,
     )
 
 
-def _figure(found: Sequence[Artifact], scale: str, look: str) -> dict[str, Any]:
+def _figure(artifacts: Sequence[Artifact], scale: str, main: str) -> dict[str, Any]:
     """The paper's main figure, or the first one with numbers; {} if no figure has any."""
-    for a in sorted(found, key=lambda a: a.name != look.partition("/")[2]):
+    for a in sorted(artifacts, key=lambda a: a.name != main.partition("/")[2]):
         png = Path(plan.outputs(scale, a.id)[0]).with_suffix(".png")
         if png.is_file() and not unrun(a, scale):
             return {"label": label(a), "title": a.title, "image": inlined(a, png)}

@@ -38,22 +38,22 @@ class Cells:
 
     def __call__(self, **where: Any) -> Cells:
         rows = self.rows
-        for column, wanted in where.items():
+        for column, value in where.items():
             if column not in rows:
                 raise UserError(f"{self.name} has no column '{column}'; it has {', '.join(map(str, rows.columns))}")
-            values = {canonical(w) for w in (wanted if isinstance(wanted, list) else [wanted])}
+            values = {canonical(w) for w in (value if isinstance(value, list) else [value])}
             rows = rows[rows[column].map(canonical).isin(values)]
             if rows.empty:
-                raise UserError(f"{self.name} has no rows with {column} = {wanted} (and {where})")
+                raise UserError(f"{self.name} has no rows with {column} = {value} (and {where})")
         return Cells(rows, self.name)
 
     @property
     def seeds(self) -> pd.Series:
         """seed -> value. UserError if the rows belong to more than one setting."""
-        found = self.rows.set_index("seed")["value"] if "seed" in self.rows else self.rows["value"]
-        if found.index.duplicated().any() or ("seed" not in self.rows and len(found) > 1):
+        values = self.rows.set_index("seed")["value"] if "seed" in self.rows else self.rows["value"]
+        if values.index.duplicated().any() or ("seed" not in self.rows and len(values) > 1):
             raise UserError(f"{self.name}: these rows are of more than one setting:\n{self.rows}")
-        return found
+        return values
 
     @property
     def censored(self) -> bool:
@@ -87,10 +87,10 @@ class Cells:
         diverged."""
         keep = [c for c in self.rows.columns if c not in (*over, "value", "censored", "text")]
         groups = self.rows.groupby(keep, sort=False, dropna=False)
-        found = groups["value"].agg(lambda mine: mine.mean(skipna=False)).to_frame()
+        means = groups["value"].agg(lambda values: values.mean(skipna=False)).to_frame()
         if "censored" in self.rows:
-            found["censored"] = groups["censored"].agg(lambda mine: str((mine == "True").any()))
-        return Cells(found.reset_index(), self.name)
+            means["censored"] = groups["censored"].agg(lambda values: str((values == "True").any()))
+        return Cells(means.reset_index(), self.name)
 
 
 def cells(artifact: str) -> Cells:
@@ -130,8 +130,8 @@ def reread(artifact: str, folder: Path, **reading: Any) -> Cells:
     if histories.frame.empty:
         raise UserError(f"{artifact} has no stored curves to read otherwise")
     with read_as(Reading(**reading)), render.lacking(a, histories):
-        found = render.check(a, metrics.cells(a, histories))
-    return _valued(_table(io.StringIO(render.cells_csv(a, found))), f"{artifact} read otherwise")
+        values = render.check(a, metrics.cells(a, histories))
+    return _valued(_table(io.StringIO(render.cells_csv(a, values))), f"{artifact} read otherwise")
 
 
 def lead(a: Cells, b: Cells, digits: int = 1, look: int = 0) -> str:
@@ -170,13 +170,13 @@ def _judged(a: Cells, b: Cells) -> tuple[float, float, float] | None:
     if a.name != b.name or path.parts[:1] != ("results",):
         return None
     paper = next(p for p in papers() if path.stem.startswith(f"{p}_"))
-    gaps, found = _key(a.seeds - b.seeds), []
+    gaps, candidates = _key(a.seeds - b.seeds), []
     for u in judged(f"{paper}/{path.stem.removeprefix(f'{paper}_')}", path.parts[1], Path("results").absolute()):
-        j, mine = u.judged, [low if math.isfinite(low) else high for low, high in u.seeds]
+        j, bounds = u.judged, [low if math.isfinite(low) else high for low, high in u.seeds]
         low, high = -math.inf if j.low is None else j.low, math.inf if j.high is None else j.high
-        found += [(j.value, low, high)] * (_key(mine) == gaps)
-        found += [(-j.value, -high, -low)] * (_key([-v for v in mine]) == gaps)
-    return max(found, key=lambda one: one[2] - one[1], default=None) if any(gaps) else None
+        candidates += [(j.value, low, high)] * (_key(bounds) == gaps)
+        candidates += [(-j.value, -high, -low)] * (_key([-v for v in bounds]) == gaps)
+    return max(candidates, key=lambda one: one[2] - one[1], default=None) if any(gaps) else None
 
 
 def _key(values: Iterable[float]) -> list[float]:
@@ -221,16 +221,16 @@ def outcome(a: Cells, b: Cells) -> str:
 
 def outcomes(a: Cells, b: Cells, over: str) -> dict[str, list[str]]:
     """Outcome -> values of the column `over`, of all values that a has: how a stands to b there."""
-    found: dict[str, list[str]] = {word: [] for word in OUTCOMES}
+    by_outcome: dict[str, list[str]] = {word: [] for word in OUTCOMES}
     for value in dict.fromkeys(a.rows[over]):
-        found[outcome(a(**{over: value}), b(**{over: value}))].append(value)
-    return found
+        by_outcome[outcome(a(**{over: value}), b(**{over: value}))].append(value)
+    return by_outcome
 
 
 def told(a: Cells, b: Cells, digits: int = 1) -> str:
     """The outcome with the difference: "ahead: 9.4 (4.5 to 14.4)"."""
-    found = outcome(a, b)
-    return f"{found}: {lead(a, b, digits)}" if found in ("ahead", "unclear", "behind") else found
+    word = outcome(a, b)
+    return f"{word}: {lead(a, b, digits)}" if word in ("ahead", "unclear", "behind") else word
 
 
 def share(a: Cells, b: Cells, digits: int = 2) -> str:
@@ -250,24 +250,24 @@ def share(a: Cells, b: Cells, digits: int = 2) -> str:
 def panel(scale: str, paper: str, name: str) -> Any:
     """A declared panel, for the settings in the text."""
     for artifact in artifacts():
-        for found in artifact.panels(scale) if artifact.paper == paper else ():
-            if found.name == name:
-                return found
+        for declared in artifact.panels(scale) if artifact.paper == paper else ():
+            if declared.name == name:
+                return declared
     raise UserError(f"{paper} has no panel '{name}' at scale {scale}")
 
 
 def minutes(scale: str, paper: str = "", *names: str) -> str:
     """Processor time of the committed runs of a paper's jobs, of those whose names begin so; "": of all papers."""
-    mine = (job for job in plan.jobs(scale) if paper in ("", job.paper))
-    return spent([job for job in mine if job.name.startswith(names or "")])
+    jobs = (job for job in plan.jobs(scale) if paper in ("", job.paper))
+    return spent([job for job in jobs if job.name.startswith(names or "")])
 
 
 def spent(jobs: Sequence[plan.Job]) -> str:
     """Processor time of the committed runs of jobs; results from before it was recorded count with their time on the
     clock."""
     runs = [run for job in jobs for run in results.standing(job).there]
-    made = {id(run.training): run.training for run in runs}.values()
-    seconds = sum(float(note.get("cpu_seconds", note.get("seconds")) or 0) for note in made)
+    trainings = {id(run.training): run.training for run in runs}.values()
+    seconds = sum(float(note.get("cpu_seconds", note.get("seconds")) or 0) for note in trainings)
     return duration(seconds) if seconds else "not trained" if jobs else "no training"
 
 

@@ -20,7 +20,7 @@ from reproduce.pages import page_numbers
 from reproduce.runs import plan
 from reproduce.text import counted, markdown
 from reproduce.verdicts.scope import CHECK, SUBSTITUTE
-from reproduce.verdicts.scoreboard import Verdict, said
+from reproduce.verdicts.scoreboard import Verdict, breakdown
 from reproduce.verdicts.verdict import (
     DEPENDS,
     INCONCLUSIVE,
@@ -66,25 +66,25 @@ and so may be those that were not run."""
 def register(paper: str) -> dict[str, Any]:
     """The paper's `summary.yaml`, checked."""
     file = papers()[paper].file("summary.yaml")
-    if said := mismatch(found := read_yaml(file), record(ENTRY, **ENTRY)):
-        raise UserError(f"{file}: {said}")
-    return dict(found)
+    if problem := mismatch(raw := read_yaml(file), record(ENTRY, **ENTRY)):
+        raise UserError(f"{file}: {problem}")
+    return dict(raw)
 
 
 def summary(paper: str, scale: str, board: Iterable[Verdict]) -> Summary:
     """The paper at a scale whose scoreboard this is. UserError if a sentence asks for cells that are not there, or if
     one of its claims is on another side."""
     entry, where = register(paper), f"{papers()[paper].place}/summary.yaml: {scale}"
-    mine = {v.id.removeprefix(f"{paper}/"): v for v in board if v.id.startswith(f"{paper}/")}
-    told = entry[scale]
-    for claim in (*entry["answered_by"], *(c for side in told.values() for c in side["claims"])):
-        if claim not in mine:
-            raise UserError(f"{where}: {unknown('claim', claim, mine)}")
+    by_id = {v.id.removeprefix(f"{paper}/"): v for v in board if v.id.startswith(f"{paper}/")}
+    spec = entry[scale]
+    for claim in (*entry["answered_by"], *(c for side in spec.values() for c in side["claims"])):
+        if claim not in by_id:
+            raise UserError(f"{where}: {unknown('claim', claim, by_id)}")
     for side, verdicts in SIDES.items():
-        here = [c for c, v in mine.items() if v.verdict in verdicts]
-        silent = [] if side == NOT_RUN else [c for c in here if mine[c].rests_on != CHECK][:1]
-        wrong = [c for c in told[side]["claims"] if c not in here] if side in told else silent
-        if moved := [f"{c} is {mine[c].verdict}" for c in wrong]:
+        members = [c for c, v in by_id.items() if v.verdict in verdicts]
+        silent = [] if side == NOT_RUN else [c for c in members if by_id[c].rests_on != CHECK][:1]
+        wrong = [c for c in spec[side]["claims"] if c not in members] if side in spec else silent
+        if moved := [f"{c} is {by_id[c].verdict}" for c in wrong]:
             raise UserError(f"{where}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
     functions = {f.__name__: f for f in (page_numbers.lead, page_numbers.share)} | {
         "cells": lambda name: page_numbers.cells(f"{scale}/{paper}_{name}"),
@@ -92,18 +92,18 @@ def summary(paper: str, scale: str, board: Iterable[Verdict]) -> Summary:
         "printed": lambda name: page_numbers.printed(f"{paper}/{name}"),
     }
     words, texts = REDUCED if scale == "reduced" else {}, dict[str, tuple[str, str]]()
-    answering = [mine[claim] for claim in entry["answered_by"]]
+    answering = [by_id[claim] for claim in entry["answered_by"]]
     answer = word(answering)
     for side in SIDES:
-        if side not in told and NOT_RUN in (side, answer):
+        if side not in spec and NOT_RUN in (side, answer):
             continue
         try:
-            says = told[side]["says"] if side in told else NOTHING
-            named = label(told[side]["claims"], mine, entry["answered_by"]) if side in told else words.get(side, side)
+            says = spec[side]["says"] if side in spec else NOTHING
+            named = label(spec[side]["claims"], by_id, entry["answered_by"]) if side in spec else words.get(side, side)
             texts[side] = named, " ".join(page_numbers.filled(says, functions).split())
         except UserError as error:
             raise UserError(f"{where}, {side}: {error}") from error
-    counts = said(Counter(v.verdict for v in answering), SUBSTITUTE)
+    counts = breakdown(Counter(v.verdict for v in answering), SUBSTITUTE)
     return Summary(entry["question"], words.get(answer, answer), texts, f"{counted(len(answering), 'claim')}: {counts}")
 
 
@@ -139,13 +139,13 @@ def first_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
 
 
 def _result(paper: str, boards: Mapping[str, Sequence[Verdict]]) -> str:
-    entry, found = register(paper), {scale: summary(paper, scale, board) for scale, board in boards.items()}
-    told = {side: found["paper"].sentences[side] for side in entry["paper"]}
-    for side, (named, text) in found["reduced"].sentences.items():
-        if side not in told and side in entry["reduced"] and not named.startswith("also"):
-            told[side] = named.removesuffix(ON) + ON, text
-    listed = [(named, opening(text)) for named, text in (told[side] for side in SIDES if side in told)]
-    lines = [f"{found['paper'].question} **{found['paper'].word.capitalize()}.**"]
+    entry, summaries = register(paper), {scale: summary(paper, scale, board) for scale, board in boards.items()}
+    sentences = {side: summaries["paper"].sentences[side] for side in entry["paper"]}
+    for side, (named, text) in summaries["reduced"].sentences.items():
+        if side not in sentences and side in entry["reduced"] and not named.startswith("also"):
+            sentences[side] = named.removesuffix(ON) + ON, text
+    listed = [(named, opening(text)) for named, text in (sentences[side] for side in SIDES if side in sentences)]
+    lines = [f"{summaries['paper'].question} **{summaries['paper'].word.capitalize()}.**"]
     for k, (named, (first, longer)) in enumerate(listed):
         lines.append(f"*{named.capitalize()}:* {longer if k < MEASURED else first}")
     scale, _, artifact = entry["look"].partition("/")

@@ -113,14 +113,14 @@ def named_values(check: Check) -> dict[str, list[str]]:
     named = [(s.get("over", "algorithm"), s[k]) for t, to in TRANSFORMS if (s := check.get(t)) for k in ("of", to)]
     if form in ("better", "order", "equal", "transfer"):
         named += [(over, check[key]) for key in (form, "than") if key in check]
-    found = {} if form == "is" else {over: [canonical(v) for v in check.get("values", [])]}
+    by_column = {} if form == "is" else {over: [canonical(v) for v in check.get("values", [])]}
     unrestricted = set()
     for column, operands in named:
         values = [canonical(v) for operand in listed(operands) for v in operand_values(operand)]
-        found.setdefault(column, []).extend(values)
+        by_column.setdefault(column, []).extend(values)
         if not values:
             unrestricted.add(column)
-    return {column: [] if column in unrestricted else values for column, values in found.items()}
+    return {column: [] if column in unrestricted else values for column, values in by_column.items()}
 
 
 def operand_values(operand: Any) -> list[Any]:
@@ -169,9 +169,9 @@ class Claim:
     def source(self) -> str:
         """sentence, if `where` names a place in the text; else the table or figure that it was read off, or derived."""
         text = r"\b(sec\.|section|app\.|appendix|corollary|introduction|footnote|caption)"
-        found = re.search(text, self.where, re.IGNORECASE) and "sentence"
+        sentence = re.search(text, self.where, re.IGNORECASE) and "sentence"
         kind = "table" if "table" in self.where.lower() else "figure"
-        return "derived" if self.where.startswith("derived") else found or kind
+        return "derived" if self.where.startswith("derived") else sentence or kind
 
     def read_by(self, check: Check) -> list[str]:
         """The artifacts whose cells a check reads: that of the claim, and those it is made `with`."""
@@ -255,8 +255,8 @@ def _without_nulls(value: Any) -> Any:
 
 def _ours(keys: Sequence[str], of_claim: Check, check: Check) -> bool:
     """Tells whether the check has a number that is not the statement's: of `keys`, or changed `at` a scale."""
-    own = [(k, part[k]) for part in parts(of_claim) for k in NUMBERS if k in part and k not in keys]
-    return any((k, part[k]) not in own for part in parts(check) for k in NUMBERS if part.get(k))
+    stated = [(k, part[k]) for part in parts(of_claim) for k in NUMBERS if k in part and k not in keys]
+    return any((k, part[k]) not in stated for part in parts(check) for k in NUMBERS if part.get(k))
 
 
 def _readings(raw: Mapping[str, Any], checks: Mapping[str, Check]) -> Mapping[str, Mapping[str, Check]]:

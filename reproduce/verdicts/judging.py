@@ -87,7 +87,7 @@ class Judgement:
     low: float | None
     high: float | None
     n: int
-    why: str = ""
+    reason: str = ""
 
 
 def median_interval(values: Sequence[float], level: float = LEVEL) -> Observation:
@@ -241,8 +241,8 @@ def decide(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tup
     """
     name, whole, single = part.quantifier[0], not part.partly, 1 - part.single
     if name == "fraction":
-        n, (few, many, within, beyond) = len(part.units), counts(part, inside, outside)
-        return within >= few and (many >= n or beyond >= n - many), (beyond > n - few or within > many) and whole
+        n, (fewest, many, within, beyond) = len(part.units), counts(part, inside, outside)
+        return within >= fewest and (many >= n or beyond >= n - many), (beyond > n - fewest or within > many) and whole
     if name == "any":
         return shown(part, inside) > 0, all(error <= single for error in outside) and whole
     against = shown(part, outside) > 0
@@ -252,8 +252,8 @@ def decide(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tup
 def counts(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tuple[int, int, int, int]:
     """The fewest and the most settings that a share asks for, and how many are shown inside, and outside."""
     (_, least, most), n = part.quantifier, len(part.units)
-    few, many = math.ceil(least * n - EPS), math.floor(min(most * n, n) + EPS)
-    return few, many, shown(part, inside, (few, many + 1)), shown(part, outside, (n - many, n - few + 1))
+    fewest, many = math.ceil(least * n - EPS), math.floor(min(most * n, n) + EPS)
+    return fewest, many, shown(part, inside, (fewest, many + 1)), shown(part, outside, (n - many, n - fewest + 1))
 
 
 def shown(part: Part, errors: Sequence[float], numbers: Sequence[int] = ()) -> int:

@@ -61,7 +61,7 @@ def settings_of(frame: pd.DataFrame) -> list[str]:
 
 def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
     """The rows that a `for` names, and the listed values without rows; NotRun if no row is left."""
-    chosen, wanted = frame, {}
+    chosen, requested = frame, {}
     for column, condition in where.items():
         if column not in frame:
             raise NotRun(f"column {column} is not in the cells")
@@ -70,10 +70,10 @@ def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame,
             raise NotRun(f"no rows with {column} = {_text(condition)}; the values have {_text(frame[column].unique())}")
         chosen = chosen[keep[chosen.index]]
         if not isinstance(condition, Mapping):
-            wanted[column] = [canonical(v) for v in listed(condition)]
+            requested[column] = [canonical(v) for v in listed(condition)]
     if chosen.empty:
         raise NotRun("no rows with " + ", ".join(f"{c} = {_text(v)}" for c, v in where.items()) + " together")
-    return chosen, _lacking(chosen, wanted)
+    return chosen, _lacking(chosen, requested)
 
 
 def summed(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
@@ -98,7 +98,7 @@ def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int, log: bool = Fa
     ratios. An operand without rows is left out.
     """
     if isinstance(operand, list | tuple):
-        return [found for item in operand for found in pick(frame, over, item, sign, log)]
+        return [pair for item in operand for pair in pick(frame, over, item, sign, log)]
     keys = [c for c in settings_of(frame) if c != over]
     values = [canonical(v) for v in operand_values(operand)]
     rows = frame[frame[over].isin(values)] if values else frame
@@ -150,8 +150,8 @@ def compare(
     if both.empty and not left.empty and not right.empty and set(left["seed"]).isdisjoint(right["seed"]):
         raise NotRun("the two sides of the comparison have no seed in common")
     partners = set(map(tuple, both[settings].to_numpy()))
-    alone = [u for u in dict.fromkeys(map(tuple, left[settings].to_numpy())) if u not in partners]
-    missing = [f"a partner of {name_unit(settings, u, set(settings))}" for u in alone]
+    unmatched = [u for u in dict.fromkeys(map(tuple, left[settings].to_numpy())) if u not in partners]
+    missing = [f"a partner of {name_unit(settings, u, set(settings))}" for u in unmatched]
     a, b = both[ENDS].to_numpy(float), both[["low_", "high_"]].to_numpy(float)
     unknown, numbers = np.zeros(len(both), bool), np.stack([a[:, 0], b[:, 0]])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -217,14 +217,14 @@ def matches(column: pd.Series, condition: Any) -> pd.Series:
     return keep
 
 
-def _lacking(chosen: pd.DataFrame, wanted: Mapping[str, list[str]]) -> list[str]:
+def _lacking(chosen: pd.DataFrame, requested: Mapping[str, list[str]]) -> list[str]:
     """Listed values without a row; combinations of listed values without one if every value has some."""
-    single = [f"{c} {v}" for c, values in wanted.items() for v in values if v not in set(chosen[c])]
-    if single or not wanted:
+    single = [f"{c} {v}" for c, values in requested.items() for v in values if v not in set(chosen[c])]
+    if single or not requested:
         return single
-    have = set(map(tuple, chosen[list(wanted)].to_numpy()))
-    lacking = [combo for combo in product(*wanted.values()) if combo not in have]
-    return [", ".join(f"{c} {v}" for c, v in zip(wanted, combo, strict=True)) for combo in lacking]
+    have = set(map(tuple, chosen[list(requested)].to_numpy()))
+    lacking = [combo for combo in product(*requested.values()) if combo not in have]
+    return [", ".join(f"{c} {v}" for c, v in zip(requested, combo, strict=True)) for combo in lacking]
 
 
 def _text(condition: Any) -> str:

@@ -52,8 +52,8 @@ def _declared(paper: str, table: str) -> tuple[Rows, Artifact]:
 
 def columns(paper: str, table: str) -> list[str]:
     """The columns by which printed numbers are joined: those that tell them apart, `metric` too."""
-    found, of = _declared(paper, table)
-    return [str(c) for c in found if not str(c).startswith("paper") and c not in of.labels]
+    frame, of = _declared(paper, table)
+    return [str(c) for c in frame if not str(c).startswith("paper") and c not in of.labels]
 
 
 def spelled(frame: Rows, columns: Iterable[str]) -> dict[str, Any]:
@@ -77,11 +77,11 @@ def printed(paper: str, table: str) -> Rows:
     rows = rows[rows["metric"].isin(list(units(paper))) & rows["paper"].notna() & ~doubted(of, rows)]
     texts = rows[columns(paper, table)].assign(**spelled(rows, columns(paper, table)))
     rest = texts.drop(columns=[of.series, "metric"])
-    told = rest.apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
-    more = {"setting": told.agg(" ".join, axis=1) if len(told) else "", "series": texts[of.series]}
-    own, unit = texts[of.series].isin(papers()[paper].proposed), texts["metric"].map(units(paper))
+    phrases = rest.apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
+    more = {"setting": phrases.agg(" ".join, axis=1) if len(phrases) else "", "series": texts[of.series]}
+    proposed, unit = texts[of.series].isin(papers()[paper].proposed), texts["metric"].map(units(paper))
     numbers = {"printed": rows["paper"], "printed_bound": rows["paper_censored"]}
-    return texts.assign(table=table, unit=unit, own=own, **more, **numbers)
+    return texts.assign(table=table, unit=unit, own=proposed, **more, **numbers)
 
 
 def tables(paper: str) -> list[str]:
@@ -129,8 +129,8 @@ def beside(paper: str, table: str, cells: Rows) -> Rows:
     # The next run differs from the mean of n by t(n - 1) s sqrt(1 + 1 / n) at most.
     half = both["std"] * [quantile(0.95, n - 1) * (1 + 1 / n) ** 0.5 if n > 1 else np.nan for n in both["seeds"]]
     half, near = half.where(exact), off <= np.where(both["unit"] == "%", POINTS, SHARE * both["printed"])
-    told = {"half": half, "inside": (off <= half).astype(object).where(half.notna(), None), "agrees": near & exact}
-    return both.assign(reading=both.get("reading", DECLARED), gap=gaps(both), **told)
+    checks = {"half": half, "inside": (off <= half).astype(object).where(half.notna(), None), "agrees": near & exact}
+    return both.assign(reading=both.get("reading", DECLARED), gap=gaps(both), **checks)
 
 
 def gaps(rows: Any) -> np.ndarray:
@@ -185,15 +185,15 @@ class Held:
 
 def held(paper: str, entries: Iterable[Where], results: Path | None = None) -> list[Held]:
     """The entries that have a reading with cells, as `Held`. UserError where an entry asks for what is not there."""
-    cells, found = read(paper, "readings", results), []
+    cells, all_held = read(paper, "readings", results), []
     for of in entries if len(cells) else ():
-        wanted = [n for n in cells["reading"].unique() if any(fnmatchcase(n, each) for each in of.get("reading", ()))]
-        rows = cells[cells["reading"].isin(wanted) & cells["table"].isin(of["tables"])]
+        names = [n for n in cells["reading"].unique() if any(fnmatchcase(n, each) for each in of.get("reading", ()))]
+        rows = cells[cells["reading"].isin(names) & cells["table"].isin(of["tables"])]
         try:
-            found += _held(paper, of, rows, results) if len(rows) else []
+            all_held += _held(paper, of, rows, results) if len(rows) else []
         except UserError as error:
             raise UserError(f"{papers()[paper].place}/readings.yaml, '{of['says']}': {error}") from error
-    return found
+    return all_held
 
 
 def _held(paper: str, of: Where, cells: Rows, results: Path | None) -> list[Held]:
@@ -208,21 +208,21 @@ def _held(paper: str, of: Where, cells: Rows, results: Path | None) -> list[Held
     after = pd.concat([selected(rows, {**where, "reading": name}) for where, name in chosen])
     declared = pd.concat([of_table(paper, table, results) for table in tables])
     before = after[KEYS].merge(declared, "left", on=KEYS).set_axis(after.index)
-    speak = after["gap"].notna() & before["gap"].notna()
-    return [Held(of, cells, chosen, before[speak], after[speak])]
+    comparable = after["gap"].notna() & before["gap"].notna()
+    return [Held(of, cells, chosen, before[comparable], after[comparable])]
 
 
 def choose(of: Where, rows: Rows) -> list[tuple[Where, str]]:
     """Conditions of rows -> the reading that is nearest on other rows."""
-    found = list[tuple[Where, str]]()
+    chosen = list[tuple[Where, str]]()
     for part in values(rows, of.get("within", ())):
         of_part = selected(rows, part)
         for block in values(of_part, of["blocks"]) if "blocks" in of else [of["tested_on"]]:
             tested = selected(of_part, block)
             others = of_part.drop(tested.index) if "blocks" in of else selected(of_part, of.get("chosen_on", {}))
-            alone = tested["reading"].nunique() == 1 and not {"blocks", "chosen_on"} & {*of}
-            found.append(({**block, **part}, str(tested["reading"].iloc[0]) if alone else nearest(others, tested)))
-    return found
+            single = tested["reading"].nunique() == 1 and not {"blocks", "chosen_on"} & {*of}
+            chosen.append(({**block, **part}, str(tested["reading"].iloc[0]) if single else nearest(others, tested)))
+    return chosen
 
 
 def nearest(others: Rows, tested: Rows) -> str:
@@ -239,8 +239,8 @@ def nearest(others: Rows, tested: Rows) -> str:
 def values(rows: Rows, columns: Sequence[str]) -> list[dict[str, Any]]:
     """The combinations of values of columns, as conditions."""
     selected(rows, {column: [] for column in columns})  # an error for one that is not there
-    found: Any = rows[[*columns]].drop_duplicates().to_dict("records") if columns else [{}]
-    return list(found)
+    records: Any = rows[[*columns]].drop_duplicates().to_dict("records") if columns else [{}]
+    return list(records)
 
 
 def selected(rows: Rows, where: Where) -> Rows:
@@ -256,11 +256,11 @@ def under(artifact: str, declared: Rows, held: Iterable[Held]) -> Rows:
     """The cells of "paper/table1", as text, with those of readings in the place of the declared ones. Columns that the
     print does not have are those of a declared cell with the same printed columns."""
     paper, _, table = artifact.partition("/")
-    match, own = columns(paper, table), {"table": table}
-    each = ((h, {**h.of.get("where", {}), **where, **own, "reading": name}) for h in held for where, name in h.chosen)
+    match, fixed = columns(paper, table), {"table": table}
+    each = ((h, {**h.of.get("where", {}), **where, **fixed, "reading": name}) for h in held for where, name in h.chosen)
     new = pd.concat([selected(h.cells, where) for h, where in each])
     new = new[[*match, *(c for c in ("seed", "value", "censored") if c in new)]].drop_duplicates([*match, "seed"])
     rows = declared.assign(**spelled(declared, match))
-    left = rows.merge(new[match].drop_duplicates(), "left", indicator=True)["_merge"].eq("left_only")
+    remaining = rows.merge(new[match].drop_duplicates(), "left", indicator=True)["_merge"].eq("left_only")
     more = rows[[*match, *(c for c in rows if c not in new)]].drop_duplicates(match)
-    return pd.concat([rows[left.to_numpy()], new.merge(more, "left", on=match)], ignore_index=True)
+    return pd.concat([rows[remaining.to_numpy()], new.merge(more, "left", on=match)], ignore_index=True)

@@ -28,7 +28,7 @@ def declared(panels: Iterable[Panel]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def asked(check: Check, frame: pd.DataFrame) -> pd.DataFrame:
+def rows_read(check: Check, frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of `frame` that one part of a check reads, as far as its columns tell."""
     if "metric" in frame:
         frame = frame[frame["metric"].isin(listed(check["metric"]))]
@@ -41,12 +41,12 @@ def asked(check: Check, frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def lacking(check: Check, cells: pd.DataFrame, wanted: pd.DataFrame) -> list[str]:
-    """The settings of `wanted` that one part of a check asks for and that `cells` do not have, in few words."""
-    columns = [c for c in wanted.columns if c in cells and c not in ("metric", "seed", *ENDS)]
+def lacking(check: Check, cells: pd.DataFrame, requested: pd.DataFrame) -> list[str]:
+    """The settings of `requested` that one part of a check asks for and that `cells` do not have, in few words."""
+    columns = [c for c in requested.columns if c in cells and c not in ("metric", "seed", *ENDS)]
     if not columns:
         return []
-    have, need = (_tuples(asked(check, frame), columns) for frame in (cells, wanted))
+    have, need = (_tuples(rows_read(check, frame), columns) for frame in (cells, requested))
     names = []
     for i, column in enumerate(columns):
         missing = dict.fromkeys(n[i] for n in need if n[i] not in {h[i] for h in have})
@@ -66,7 +66,7 @@ def read(check: Check, artifacts: Iterable[Artifact], scale: str) -> list[tuple[
     panels = [panel for a in artifacts for panel in a.panels(scale)]
     all_of_them = [(panel, e) for panel in panels for e in panel.experiments]
     frame = declared(panels)
-    rows = {int(i) for part in parts(check) for i in asked(part, frame).index} if len(frame) else set()
+    rows = {int(i) for part in parts(check) for i in rows_read(part, frame).index} if len(frame) else set()
     return [all_of_them[i] for i in sorted(rows)] or all_of_them
 
 

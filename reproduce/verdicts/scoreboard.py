@@ -99,30 +99,30 @@ def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
 
 def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("results")) -> list[str]:
     """The sentences of the scoreboard, coverage first; only claims that rest on training are counted."""
-    told, run = counts(verdicts), sum(paper.made(scale, results) for paper in papers().values())
+    tally, run = counts(verdicts), sum(paper.made(scale, results) for paper in papers().values())
     lines = [
         f"{total()} of the papers' tables and figures are part of this package; {run} have numbers at this scale.",
-        f"{sum(told[word] for word in verdict.JUDGED)} of {told.total()} claims are evaluated.",
+        f"{sum(tally[word] for word in verdict.JUDGED)} of {tally.total()} claims are evaluated.",
     ]
-    lines += [f"On {ground}: {said(c, ground)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
+    lines += [f"On {ground}: {breakdown(c, ground)}." for ground, c in by_ground(verdicts) if ground in EMPIRICAL and c]
     return [*lines, f"{checked(verdicts)}."] if checks(verdicts) else lines
 
 
 def checked(verdicts: Iterable[Verdict]) -> str:
     """ "18 checks, true or false whatever is trained: 16 supported, 1 refuted, 1 not run"."""
     tally = Counter(v.verdict for v in checks(verdicts))
-    return f"{tally.total()} checks, true or false whatever is trained: {said(tally) or 'none'}"
+    return f"{tally.total()} checks, true or false whatever is trained: {breakdown(tally) or 'none'}"
 
 
-def said(tally: Counter[str], ground: str = "") -> str:
+def breakdown(tally: Counter[str], ground: str = "") -> str:
     """ "5 supported, 2 refuted", all on one ground if it is given."""
     return ", ".join(f"{tally[w]} {w.removesuffix(f' on {ground}')}" for w in verdict.VERDICTS if tally[w])
 
 
 def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, Counter[str]]]:
     """Pairs (ground, counts by verdict of the claims that rest on it), the strongest ground first."""
-    found = list(verdicts)
-    return [(ground, counts(v for v in found if v.rests_on == ground)) for ground in reversed(GROUNDS)]
+    board = list(verdicts)
+    return [(ground, counts(v for v in board if v.rests_on == ground)) for ground in reversed(GROUNDS)]
 
 
 @cache
@@ -205,14 +205,14 @@ class Shelf:
         cells, reason = self.cells(claim, check, scale == PRINTED, under)
         if cells is None:
             return verdict.Outcome(verdict.NOT_RUN, reason=reason)
-        wanted, look = self._wanted(claim, check, scale), claim.looks.get(scale, 1)
-        return verdict.evaluate(check, cells, self.file.metrics, wanted, look)
+        needed, look = self._needed(claim, check, scale), claim.looks.get(scale, 1)
+        return verdict.evaluate(check, cells, self.file.metrics, needed, look)
 
-    def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
+    def _needed(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
-        wanted = [] if scale == PRINTED else [_declared(a.id, scale) for a in artifacts_read(claim, check)]
+        needed = [] if scale == PRINTED else [_declared(a.id, scale) for a in artifacts_read(claim, check)]
         of_paper = self.cells(claim, check, printed=True)[0] if scale == "paper" else None
-        return [frame for frame in (*wanted, of_paper) if frame is not None and len(frame)]
+        return [frame for frame in (*needed, of_paper) if frame is not None and len(frame)]
 
 
 @cache

@@ -76,15 +76,15 @@ class Outcome:
 
 
 def evaluate(
-    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame] = (), look: int = 1
+    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], needed: Sequence[pd.DataFrame] = (), look: int = 1
 ) -> Outcome:
     """The outcome of a checked `check` (see `claims.load_claims`) on observations.
 
-    wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
+    needed: frames of settings that should be there; those that the check asks for and the cells lack are missing.
     look: see `judging.level_at`.
     """
     checks = parts(check)
-    outcomes = [_part(part, cells, metrics, wanted, len(checks), look) for part in checks]
+    outcomes = [_part(part, cells, metrics, needed, len(checks), look) for part in checks]
     return _of_parts(outcomes) if len(outcomes) > 1 else outcomes[0]
 
 
@@ -152,7 +152,7 @@ def _part(
     check: Check,
     cells: pd.DataFrame,
     metrics: Mapping[str, Metric],
-    wanted: Sequence[pd.DataFrame],
+    needed: Sequence[pd.DataFrame],
     among: int,
     look: int,
 ) -> Outcome:
@@ -160,7 +160,7 @@ def _part(
         data = evidence(check, cells, metrics)
         if data.rows.empty:
             raise NotRun("no setting has all the numbers that it needs")
-        data.missing = list(dict.fromkeys([*data.missing, *(m for w in wanted for m in lacking(check, cells, w))]))
+        data.missing = list(dict.fromkeys([*data.missing, *(m for w in needed for m in lacking(check, cells, w))]))
         rows = _mean_per_seed(data) if quantifier(check)[0] == "mean" else data.rows
         units = units_of(data, rows, quantity(check), level_at(look))
         outcome = _decide(data, Part(tuple(units), quantifier(check), among, bool(data.missing), look))
@@ -174,7 +174,7 @@ def _decide(data: Evidence, part: Part) -> Outcome:
     """Judge the units under the quantifier of the check."""
     each, (name, low, high), units = part.units, part.quantifier, data.rows["unit"].nunique()
     random = sum(u.random for u in each)
-    alone, together = ("for", "against") if name == "any" else ("against", "for")
+    decisive, together = ("for", "against") if name == "any" else ("against", "for")
     errors = {side: [u.error(side, part.level, random) for u in each] for side in ("for", "against")}
     yes, no = decide(part, *errors.values())
     verdict = "for" if yes else "against" if no else INCONCLUSIVE
@@ -184,19 +184,19 @@ def _decide(data: Evidence, part: Part) -> Outcome:
         tally += f" ({_sides(each)})"
         judged, by_holm = [_counted(part, verdict, *errors.values())], list[Unit]()
     else:
-        first = sorted(range(len(each)), key=errors[alone].__getitem__)[: shown(part, errors[alone])]
+        first = sorted(range(len(each)), key=errors[decisive].__getitem__)[: shown(part, errors[decisive])]
         judged, by_holm = list(each), [each[i] for i in sorted(first)]
-    leaning = [u for u in judged if u.judged.says == alone]
+    leaning = [u for u in judged if u.judged.says == decisive]
     if not counted:
-        tally = _tally(name, units, each, f"; {len(by_holm)} {alone} by Holm" if leaning else "")
-    against_it = by_holm if verdict == alone else [u for u in judged if u.judged.says != together]
+        tally = _tally(name, units, each, f"; {len(by_holm)} {decisive} by Holm" if leaning else "")
+    against_it = by_holm if verdict == decisive else [u for u in judged if u.judged.says != together]
     deciding = _deciding(against_it or judged, best=name == "any")
     j, missing, measured = deciding.judged, _lacking(data.missing), _measured(deciding, data, name)
     seeds = [u.judged.n for u in each if u.judged.n]
     verdicts = {"for": PARTLY if partly else SUPPORTED, "against": REFUTED, INCONCLUSIVE: INCONCLUSIVE}
     return Outcome(
         verdicts[verdict],
-        "; ".join(filter(None, [missing, tally, j.why])),
+        "; ".join(filter(None, [missing, tally, j.reason])),
         None if math.isnan(j.value) else measured,
         units,
         (min(seeds, default=0), max(seeds, default=0)),

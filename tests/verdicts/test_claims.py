@@ -273,8 +273,8 @@ def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> N
 def test_what_stands_under_a_verdict(tmp_path: Path) -> None:
     one, _, three = toy_board(tmp_path)
     beside = "refuted by the paper's own numbers"
-    assert documents.told(one) == f"supported<br>1 setting, no seeds, point; closed form or simulation; {beside}"
+    assert documents.verdict_of(one) == f"supported<br>1 setting, no seeds, point; closed form or simulation; {beside}"
     rerun = replace(one, rests_on="substitute data", settings=4, seeds=(3, 10), look=2)
     words = "4 settings, 3 to 10 seeds, point, interim analysis 2: 97.5 % intervals"
-    assert documents.told(rerun) == f"supported<br>{words}; {beside}"
-    assert documents.told(three) == "not run"
+    assert documents.verdict_of(rerun) == f"supported<br>{words}; {beside}"
+    assert documents.verdict_of(three) == "not run"
