@@ -265,7 +265,7 @@ def vector(site: Path, artifact: Any, png: Path) -> str:
         file.parent.mkdir(parents=True, exist_ok=True)
         curves = render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
         with figures.style():
-            drawn = drawing.draw(artifact, curves, render.made(artifact, curves))
+            drawn = drawing.draw(artifact, curves, render.artifact_cells(artifact, curves))
             figures.lay_out(drawn)
             drawn.savefig(file, format="svg", metadata={"Date": None})
             drawn.clear()

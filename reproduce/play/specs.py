@@ -22,7 +22,7 @@ from reproduce.declare.isolation import settings_kept
 from reproduce.declare.values import check, kinds, literal, words
 from reproduce.errors import UserError, unknown
 from reproduce.models.network import Network
-from reproduce.report.names import found as declared
+from reproduce.report.names import registered as declared
 from reproduce.systems.policies import POLICIES
 from reproduce.systems.schedule import Policy
 

@@ -32,8 +32,8 @@ def absent(fig: Figure, reasons: Sequence[tuple[str, str]]) -> None:
 
 def say(fig: Figure, text: str) -> None:
     """The line of text above the panels."""
-    look: dict[str, Any] = {"x": 0.01, "ha": "left", "fontsize": TEXT, "color": DARK, "wrap": True, "gid": "above"}
-    fig.suptitle(text, **look, parse_math=False)  # what is said of files may have a dollar sign
+    style: dict[str, Any] = {"x": 0.01, "ha": "left", "fontsize": TEXT, "color": DARK, "wrap": True, "gid": "above"}
+    fig.suptitle(text, **style, parse_math=False)  # what is said of files may have a dollar sign
 
 
 def remark(fig: Figure, text: str) -> None:
@@ -55,10 +55,10 @@ def legend(fig: Figure) -> None:
     small: dict[str, Any] = {"fontsize": TEXT, "handlelength": 2.6, "columnspacing": 1.0} if width < 4 else {}
     names = [wrap(text, (width / 2 if count > 4 else width) - 0.45) for text in handles]
     for lines in range(1, count + 1):
-        made = fig.legend(handles.values(), names, loc="outside lower center", ncols=-(-count // lines), **small)
-        if made.get_window_extent().width <= fig.bbox.width or lines == count:
+        box = fig.legend(handles.values(), names, loc="outside lower center", ncols=-(-count // lines), **small)
+        if box.get_window_extent().width <= fig.bbox.width or lines == count:
             break
-        made.remove()
+        box.remove()
 
 
 def titles(fig: Figure, spans: Mapping[Axes, int]) -> None:
@@ -77,10 +77,10 @@ def titles(fig: Figure, spans: Mapping[Axes, int]) -> None:
 def outer(fig: Figure, ylabel: str = "") -> None:
     """Label the y axes at the left of each line, others only where they have another quantity; and give those axes
     numbers that have no other below, or none at their left."""
-    drawn = {place: ax for ax in fig.axes if ax.axison and ax.get_visible() and (place := ax.get_subplotspec())}
+    by_place = {place: ax for ax in fig.axes if ax.axison and ax.get_visible() and (place := ax.get_subplotspec())}
     lines: dict[int, list[Axes]] = defaultdict(list)
     columns: dict[int, Axes] = {}
-    for place, ax in sorted(drawn.items(), key=lambda found: (found[0].rowspan.start, found[0].colspan.start)):
+    for place, ax in sorted(by_place.items(), key=lambda entry: (entry[0].rowspan.start, entry[0].colspan.start)):
         lines[place.rowspan.start].append(ax)
         columns[place.colspan.start] = ax
     for first, *others in lines.values():
@@ -134,11 +134,11 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
 
 def marks(fig: Figure) -> list[str]:
     """Sentences that say what the lines and dots of a figure are."""
-    drawn = {mark.get_gid() for ax in fig.axes for mark in (*ax.lines, *ax.collections)}
-    spreads = " or ".join(text for gid, text in LINES.items() if gid in drawn)
-    lines = [f"{spreads}: its 95 % t-interval"] * bool(spreads) + ["thin lines: seeds"] * ("seeds" in drawn)
+    gids = {mark.get_gid() for ax in fig.axes for mark in (*ax.lines, *ax.collections)}
+    spreads = " or ".join(text for gid, text in LINES.items() if gid in gids)
+    lines = [f"{spreads}: its 95 % t-interval"] * bool(spreads) + ["thin lines: seeds"] * ("seeds" in gids)
     sentences = [f"Lines: mean over seeds; {'; '.join(lines)}."] * bool(lines)
-    return sentences + [text for gid, text in MARKS.items() if gid in drawn]
+    return sentences + [text for gid, text in MARKS.items() if gid in gids]
 
 
 def title(artifact: Artifact, fig: Figure) -> str:

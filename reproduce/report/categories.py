@@ -52,8 +52,8 @@ def dots(
     missed = bounds.groupby(cells["at"]).transform("any")
     shown = list(dict.fromkeys(cells[series]))
     marks = {
-        name: {"color": look.color, "marker": look.marker, "zorder": 3, **SHAPE}
-        for name, look in styles.of(order).items()
+        name: {"color": style.color, "marker": style.marker, "zorder": 3, **SHAPE}
+        for name, style in styles.of(order).items()
     }
     common: dict[str, Any] = {"x": "value", "y": "at", "orient": "h", "native_scale": True, "hue": series, "ax": ax}
     common |= {"hue_order": shown, "palette": [marks[str(name)]["color"] for name in shown], "legend": False}

@@ -44,58 +44,58 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """An axes, or a block of them, of a figure. series: those it is declared to have, and whether they were run; why:
-    the reason if not all were."""
+    """An axes, or a block of them, of a figure. series: those it is declared to have, whether they were run. reason:
+    why not all were."""
 
     title: str
     labels: dict[str, Any]
-    here: Histories
+    histories: Histories
     series: dict[str, bool]
-    why: str
+    reason: str
 
 
 def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
     """One axes, or block of axes, per combination of the labels that has results; a remark names the others. The
     figure's label says how many were run, if not all."""
     places = _places(picture, artifact, histories)
-    drawn = [place for place in places if len(place.here.frame)]
-    if not drawn:
-        return nothing(artifact, "; ".join(dict.fromkeys(place.why for place in places)) or "no results")
+    shown = [place for place in places if len(place.histories.frame)]
+    if not shown:
+        return nothing(artifact, "; ".join(dict.fromkeys(place.reason for place in places)) or "no results")
     down, beside = picture.each if isinstance(picture, Filled) else (1, 1)
     fits = figures.fits(picture.sheet.get("least", figures.LEAST)) // beside
-    across = max(1, min(picture.across or len(drawn), len(drawn), fits))
-    lines, columns = -(-len(drawn) // across) * down, across * beside
+    across = max(1, min(picture.across or len(shown), len(shown), fits))
+    lines, columns = -(-len(shown) // across) * down, across * beside
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
     marked: dict[str, printed_marks.Mark] = {}
-    for block, place in zip(blocks, drawn, strict=False):
+    for block, place in zip(blocks, shown, strict=False):
         title = place.title
         if title and histories.seeds_each[0] < histories.seeds_each[1]:
-            title = f"{title}, {counted_seeds(*place.here.seeds_each)}".replace(" seed", "\xa0seed")
+            title = f"{title}, {counted_seeds(*place.histories.seeds_each)}".replace(" seed", "\xa0seed")
         block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
-        more = _fill(block, picture, artifact, place.here, place.labels, cells)
+        more = _fill(block, picture, artifact, place.histories, place.labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
             if beyond is not None and (histories.scale == "paper" or entries.comparable(artifact, histories.scale)):
                 marked |= printed_marks.draw(
-                    ax, picture.printed, artifact, place.here, {**place.labels, **beyond}, cells
+                    ax, picture.printed, artifact, place.histories, {**place.labels, **beyond}, cells
                 )
-    for ax in blocks[len(drawn) :].flat:
+    for ax in blocks[len(shown) :].flat:
         ax.set_visible(False)
-    for block, place in zip(blocks, drawn, strict=False):
+    for block, place in zip(blocks, shown, strict=False):
         for ax in (ax for ax in block.flat if "accuracy" in (ax.get_ylabel() or picture.ylabel)):
-            figures.chance(ax, getattr(getattr(place.here.experiments[0].problem, "source", None), "classes", 0))
+            figures.chance(ax, getattr(getattr(place.histories.experiments[0].problem, "source", None), "classes", 0))
     captions.outer(fig, picture.ylabel)
     named = _named(fig, picture, artifact, marked)
     every = picture.series != "algorithm"  # else the picture draws those that it names
-    not_run = [[name for name, run in p.series.items() if not run and (every or name in named)] for p in drawn]
-    reasons = [(f"{p.title} ({', '.join(names)})", p.why) for p, names in zip(drawn, not_run, strict=True) if names]
-    captions.absent(fig, [*((p.title, p.why) for p in places if p not in drawn), *reasons])
-    run = {name for p in drawn for name, ran in p.series.items() if ran}
-    counts = ((len(drawn), len(places), "panels"), (len(run), len(run.union(*not_run)), "series"))
+    not_run = [[name for name, run in p.series.items() if not run and (every or name in named)] for p in shown]
+    reasons = [(f"{p.title} ({', '.join(names)})", p.reason) for p, names in zip(shown, not_run, strict=True) if names]
+    captions.absent(fig, [*((p.title, p.reason) for p in places if p not in shown), *reasons])
+    run = {name for p in shown for name, ran in p.series.items() if ran}
+    counts = ((len(shown), len(places), "panels"), (len(run), len(run.union(*not_run)), "series"))
     fig.set_label(", ".join(f"{count} of {total} {what}" for count, total, what in counts if count < total))
     if isinstance(picture, Curves) and picture.spread == "end":
-        for block in blocks[: len(drawn)]:
+        for block in blocks[: len(shown)]:
             figures.direct(block[0, 0])
     captions.legend(fig)
     captions.titles(fig, {block[0, 0]: beside for block in blocks})
@@ -104,20 +104,20 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
 
 def _named(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str, printed_marks.Mark]) -> set[str]:
     """The series of a picture, drawn or not; one that has marks only gets an entry of the legend."""
-    drawn = {figures.DIVERGED.sub("", text) for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
+    labels = {figures.DIVERGED.sub("", text) for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
     names = {pretty(name, artifact.names): mark for name, mark in marked.items() if name}
-    for name in [name for name in names if name not in drawn]:
+    for name in [name for name in names if name not in labels]:
         printed_marks.key(fig.axes[-1], replace(names[name], bound=False), name)
     ordered = picture.order if isinstance(picture, Curves) else ()
-    return {*drawn, *names, *(pretty(name, artifact.names) for name in ordered)}
+    return {*labels, *names, *(pretty(name, artifact.names) for name in ordered)}
 
 
-def _series(here: Histories, series: str, artifact: Artifact) -> dict[str, bool]:
+def _series(histories: Histories, series: str, artifact: Artifact) -> dict[str, bool]:
     """The series that an axes is declared to have, and whether they have results."""
-    declared = dict.fromkeys(str(e.labels[series]) for e in here.experiments if series in e.labels)
-    found = set(here.frame[series].astype(str)) if series in here.frame else set(declared)
+    declared = dict.fromkeys(str(e.labels[series]) for e in histories.experiments if series in e.labels)
+    values = set(histories.frame[series].astype(str)) if series in histories.frame else set(declared)
     of = "" if series == "algorithm" else f"{series} = "
-    return {f"{of}{pretty(name, artifact.names)}": name in found for name in declared}
+    return {f"{of}{pretty(name, artifact.names)}": name in values for name in declared}
 
 
 def _places(picture: Sheet, artifact: Artifact, histories: Histories) -> list[Place]:
@@ -137,13 +137,13 @@ def _places(picture: Sheet, artifact: Artifact, histories: Histories) -> list[Pl
         shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
         title = picture.title.format(letter=chr(ord("a") + i), **shown)
         reason = next((reason for panel, reason in histories.missing if panel in panels[values]), "no results")
-        here = _of(histories, labels, picture)
-        places.append(Place(title, labels, here, _series(here, picture.series, artifact), reason))
+        part = _of(histories, labels, picture)
+        places.append(Place(title, labels, part, _series(part, picture.series, artifact), reason))
     return places
 
 
-def _has(e: Experiment, wanted: Mapping[str, tuple[Any, ...]]) -> bool:
-    return all(e.labels.get(k) in values for k, values in wanted.items())
+def _has(e: Experiment, allowed: Mapping[str, tuple[Any, ...]]) -> bool:
+    return all(e.labels.get(k) in values for k, values in allowed.items())
 
 
 def _of(histories: Histories, labels: dict[str, Any], picture: Sheet) -> Histories:
@@ -167,19 +167,19 @@ def _matching(frame: pd.DataFrame, labels: Mapping[str, Any], picture: Sheet) ->
 
 
 def _fill(
-    block: np.ndarray, picture: Sheet, artifact: Artifact, here: Histories, labels: dict[str, Any], cells: pd.DataFrame
+    block: np.ndarray, picture: Sheet, artifact: Artifact, part: Histories, labels: dict[str, Any], cells: pd.DataFrame
 ) -> list[dict[str, Any] | None]:
     """Draw one combination; what labels each of its axes has beyond it, None where no number of the paper belongs."""
     beyond = None
     if isinstance(picture, Curves):
-        _lines(block[0, 0], picture, here.frame, artifact)
+        _lines(block[0, 0], picture, part.frame, artifact)
     elif isinstance(picture, Filled):
         options = {}
         if picture.alike:
             means = metrics.over_seeds(_matching(cells, {k: labels[k] for k in picture.alike}, picture))["mean"]
             options["limits"] = (means.min(), means.max())
         axes = block[0, 0] if block.size == 1 else block
-        beyond = picture.fill(axes, here, _matching(cells, labels, picture), **options)
+        beyond = picture.fill(axes, part, _matching(cells, labels, picture), **options)
     return [{} for _ in block.flat] if beyond is None else list(beyond)
 
 

@@ -100,8 +100,8 @@ def signs(cells: Sequence[Mapping[str, Any]], gap: str) -> list[tuple[str, str]]
     short = [c for c in cells if c["status"] == "run" and c["seeds"] < c["runs"] and not c["text"]]
     if short:
         fewest = min(short, key=lambda c: c["seeds"])
-        left = f"are left out; fewest left: {fewest['seeds']} of {fewest['runs']}."
-        meanings.append((PARTIAL, f"seeds without a value (diverged, or not defined) {left}"))
+        remaining = f"are left out; fewest left: {fewest['seeds']} of {fewest['runs']}."
+        meanings.append((PARTIAL, f"seeds without a value (diverged, or not defined) {remaining}"))
     return meanings
 
 
@@ -150,8 +150,8 @@ def comparable(artifact: Artifact, scale: str) -> bool:
     """Tells whether the numbers can be compared with the paper's: at paper scale, and if all scales are equal."""
     if scale == "paper":
         return True
-    here, there = ([(p.name, p.experiments, p.seeds) for p in artifact.panels(s)] for s in (scale, "paper"))
-    return here == there
+    panels, of_paper = ([(p.name, p.experiments, p.seeds) for p in artifact.panels(s)] for s in (scale, "paper"))
+    return panels == of_paper
 
 
 def targets(artifact: Artifact, shown: pd.DataFrame) -> list[str]:

@@ -145,57 +145,57 @@ def curves(
     although its run went on, as a loss that overflows.
     """
     present = list(dict.fromkeys(frame[series]))
-    wanted = [s for s in order if s in present] if order is not None else present
-    styles = styles or styles_of(wanted)
-    spread = spread or ("end" if len(wanted) > MANY else "band" if frame["seed"].nunique() >= FEW else "seeds")
-    for k, name in enumerate(wanted):
-        look, of_series = styles[str(name)], frame[frame[series] == name]
+    selected = [s for s in order if s in present] if order is not None else present
+    styles = styles or styles_of(selected)
+    spread = spread or ("end" if len(selected) > MANY else "band" if frame["seed"].nunique() >= FEW else "seeds")
+    for k, name in enumerate(selected):
+        style, of_series = styles[str(name)], frame[frame[series] == name]
         kept = lasting(of_series)
         table = _table(kept[kept[x] >= start], x, kept["seed"].unique())
         alive = np.isfinite(table.to_numpy(float)).all(axis=1)
         line = table if alive.all() else table.iloc[: int(np.argmin(alive))]
         if line.empty:
             ended = len(kept) and table.empty  # before `start`, at its target
-            ax.plot([], [], label=pretty(name, names) + ("" if ended else " (diverged)"), **look.plot)
+            ax.plot([], [], label=pretty(name, names) + ("" if ended else " (diverged)"), **style.plot)
             continue
-        shift = k / len(wanted)
+        shift = k / len(selected)
         rows = line.melt(ignore_index=False).assign(metric=of_series["metric"].iloc[0])
         label, marked = pretty(name, names) + _lost(of_series, kept), (0.8 * shift / markers, 0.8 / markers)
-        mean(ax, rows.index, rows, spread=spread, shift=shift, label=label, markevery=marked, **look.plot)
+        mean(ax, rows.index, rows, spread=spread, shift=shift, label=label, markevery=marked, **style.plot)
         if spread == "seeds" and line.shape[1] > 1:
-            ax.plot(line.index, line, color=look.color, linewidth=0.4, alpha=0.7, zorder=1.6, gid="seeds")
+            ax.plot(line.index, line, color=style.color, linewidth=0.4, alpha=0.7, zorder=1.6, gid="seeds")
         if spread == "end" and line.shape[1] > 1:
             low, high = interval(rows)(line.iloc[-1])
             beside: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "gid": "end"}
             at, strip = 1 + STRIP * (k + 1), TransformedBbox(Bbox([[1, 0], [2, 1]]), ax.transAxes)
-            bar = ax.plot([at, at], [low, high], color=look.color, linewidth=1.0, zorder=2.4, **beside)
-            dot = ax.plot(at, line.iloc[-1].mean(), **{**look.plot, "linestyle": "none", "markersize": 3.2}, **beside)
+            bar = ax.plot([at, at], [low, high], color=style.color, linewidth=1.0, zorder=2.4, **beside)
+            dot = ax.plot(at, line.iloc[-1].mean(), **{**style.plot, "linestyle": "none", "markersize": 3.2}, **beside)
             for mark in (*bar, *dot):
                 mark.set_clip_path(None)
                 mark.set_clip_box(strip)
         if len(line) < len(table):
             cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.4}
-            ax.plot(line.index[-1:], line[-1:].mean(axis=1), color=look.color, zorder=4, gid="diverged", **cross)
+            ax.plot(line.index[-1:], line[-1:].mean(axis=1), color=style.color, zorder=4, gid="diverged", **cross)
     ax.margins(x=0.02)
 
 
-def mean(ax: Axes, x: Iterable[float], rows: pd.DataFrame, *, spread: Spread, shift: float = 0.0, **look: Any) -> None:
+def mean(ax: Axes, x: Iterable[float], rows: pd.DataFrame, *, spread: Spread, shift: float = 0.0, **line: Any) -> None:
     """One line: the means of `rows` with equal `x`, and their intervals as in `curves`; bars moved by the share `shift`
-    of their distance, so that neighbouring lines do not hide them. look: keyword arguments for `Axes.plot`."""
+    of their distance, so that neighbouring lines do not hide them. line: keyword arguments for `Axes.plot`."""
     import seaborn
 
     every, spread = max(1, len(set(x)) // 10), spread if spread not in ("end", "seeds") else None
-    drawn: dict[str, Any] = {"alpha": 0.16, "linewidth": 0, "zorder": 1.5}
+    error_style: dict[str, Any] = {"alpha": 0.16, "linewidth": 0, "zorder": 1.5}
     if spread == "bars":
-        drawn = {"elinewidth": 0.7, "capsize": 1.4, "capthick": 0.7, "zorder": 2}
-        drawn["errorevery"] = (int(shift * every), every)
+        error_style = {"elinewidth": 0.7, "capsize": 1.4, "capthick": 0.7, "zorder": 2}
+        error_style["errorevery"] = (int(shift * every), every)
     # On a logarithmic axis seaborn hands out logarithms; the means are those of the values all the same.
     shown, ends = ax.yaxis.get_transform().transform, interval(rows)
     values = ax.yaxis.get_transform().inverted().transform
     seaborn.lineplot(
         x=x, y=rows["value"].to_numpy(float), estimator=lambda y: float(shown(fmean(values(y)))),
         errorbar=(lambda y: shown(ends(values(y)))) if spread and rows["seed"].nunique() > 1 else None,
-        err_style=spread, err_kws={**drawn, "gid": spread}, legend=False, ax=ax, **look,
+        err_style=spread, err_kws={**error_style, "gid": spread}, legend=False, ax=ax, **line,
     )  # fmt: skip
 
 
@@ -215,16 +215,16 @@ def lasting(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _lost(rows: pd.DataFrame, kept: pd.DataFrame) -> str:
     """A remark on the seeds of a series that are left out; "" for none."""
-    seeds, left = rows["seed"].nunique(), kept["seed"].nunique()
-    return f" ({seeds - left} of {seeds} diverged)" if left < seeds else ""
+    seeds, remaining = rows["seed"].nunique(), kept["seed"].nunique()
+    return f" ({seeds - remaining} of {seeds} diverged)" if remaining < seeds else ""
 
 
 def reference(
     ax: Axes, value: float, label: str = "", dashes: str = "dotted", upright: bool = False, color: str = GREY
 ) -> None:
     """A thin line across the axes at `value`: a target, a limit, the beginning of a session."""
-    look: dict[str, Any] = {"color": color, "linewidth": 0.9, "linestyle": DASHES[dashes], "gid": "reference"}
-    (ax.axvline if upright else ax.axhline)(value, zorder=1.2, label=label or None, **look)
+    line: dict[str, Any] = {"color": color, "linewidth": 0.9, "linestyle": DASHES[dashes], "gid": "reference"}
+    (ax.axvline if upright else ax.axhline)(value, zorder=1.2, label=label or None, **line)
 
 
 def chance(ax: Axes, classes: int) -> None:
@@ -253,8 +253,8 @@ def plain_log(ax: Axes, which: Literal["x", "y"]) -> None:
 
 def direct(ax: Axes) -> None:
     """Names at the ends of the lines in place of their entries of the legend."""
-    found: Any = ax.get_legend_handles_labels()[0]
-    handles = [line for line in found if line.get_gid() is None and len(line.get_ydata())]
+    lines: Any = ax.get_legend_handles_labels()[0]
+    handles = [line for line in lines if line.get_gid() is None and len(line.get_ydata())]
     named(ax, {line.get_label(): (line.get_ydata()[-1], line.get_color()) for line in handles})
     for line in handles:
         line.set_label(f"_{line.get_label()}")
@@ -274,12 +274,12 @@ def named(ax: Axes, places: Mapping[str, tuple[float, str]]) -> None:
     for i, text in enumerate(ordered):  # from below, with room for those above
         middle = max(min(at[text], 1 - sum(tall[t] for t in ordered[i + 1 :]) - tall[text] / 2), free + tall[text] / 2)
         free = middle + tall[text] / 2
-        look: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction", "annotation_clip": False}
+        style: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction", "annotation_clip": False}
         # A leader ends where its name begins, not in the middle of it, where it would cross the one below.
         thin = {"color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
-        look["arrowprops"] = {"arrowstyle": "-", **thin}
-        look |= {"va": "center", "fontsize": SMALL, "color": places[text][1]}
-        ax.annotate(text, (side, at[text]), (side + 0.05, middle), **look)
+        style["arrowprops"] = {"arrowstyle": "-", **thin}
+        style |= {"va": "center", "fontsize": SMALL, "color": places[text][1]}
+        ax.annotate(text, (side, at[text]), (side + 0.05, middle), **style)
 
 
 def save(fig: Figure, path: Path) -> list[Path]:
@@ -307,8 +307,8 @@ def lay_out(fig: Figure) -> None:
     else find them again. They are rounded, since their last digits follow from addresses in memory."""
     FigureCanvasAgg(fig)
     fig.set_dpi(RC["savefig.dpi"])
-    around = [*fig.legends, *(text for text in fig.texts if text.get_visible())]
-    more = sum(part.get_window_extent().height / fig.dpi + 2 * PAD for part in around)
+    parts = [*fig.legends, *(text for text in fig.texts if text.get_visible())]
+    more = sum(part.get_window_extent().height / fig.dpi + 2 * PAD for part in parts)
     fig.set_figheight(fig.get_figheight() + more)
     engine = fig.get_layout_engine()
     assert engine is not None

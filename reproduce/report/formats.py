@@ -117,13 +117,13 @@ def latex(table: Table, width: float = 0.0) -> str:
         each = most // max(map(len, rows))
         parts += [(piece, rows[i : i + each]) for i in range(0, len(rows), each)]
     below = [*table.caption[1:], *(f"{sign}: {meaning}" for sign, meaning in table.signs)]
-    made = [first]
+    lines = [first]
     for number, (piece, part) in enumerate(parts, 1):
         again = "" if number == 1 else r"\addtocounter{table}{-1}"
         caption = tex(table.artifact.title.rstrip(".") + ("" if again else f". {table.caption[0].rstrip('.')}"))
         of = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
         labelled = rf"\label{{tab:{re.sub('[/_]', '-', table.artifact.id)}-{table.scale}}}" if number == 1 else ""
-        made += [
+        lines += [
             rf"\begin{{{name}}}[tp]",
             r"\footnotesize\centering\setlength{\tabcolsep}{3pt}\setlength{\belowcaptionskip}{5pt}",
             rf"{again}\caption{{{caption}{of}.}}{labelled}",
@@ -132,18 +132,18 @@ def latex(table: Table, width: float = 0.0) -> str:
             *[rf"}}\par\smallskip\raggedright {' '.join(map(tex, below))}" if number == len(parts) else "}"],
             rf"\end{{{name}}}",
         ]
-    return "\n".join([*made, *(f"% {line(note)}" for note in table.notes)]) + "\n"
+    return "\n".join([*lines, *(f"% {line(note)}" for note in table.notes)]) + "\n"
 
 
 def _pieces(table: Table, fits: int) -> Iterator[Table]:
     """The table in pieces of neighbouring columns that are so many characters wide, or of one column."""
     first = 0
     for end in range(1, len(table.columns) + 1):
-        here = _columns(table, first, end)
+        piece = _columns(table, first, end)
         if end == len(table.columns):
-            yield here
+            yield piece
         elif _width(_columns(table, first, end + 1)) > fits:
-            yield here
+            yield piece
             first = end
 
 

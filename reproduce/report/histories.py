@@ -77,8 +77,8 @@ class Histories:
         known = {_name(e.labels, labels): attrgetter(what)(e) for e in self.experiments}
         rows = self.frame[labels].drop_duplicates()
         values = [known[tuple(map(canonical, row))] for row in rows.itertuples(index=False, name=None)]
-        found = self.frame[labels].merge(rows.assign(_value=values), on=labels, how="left")["_value"]
-        return pd.Series(found.to_numpy(), index=self.frame.index)
+        column = self.frame[labels].merge(rows.assign(_value=values), on=labels, how="left")["_value"]
+        return pd.Series(column.to_numpy(), index=self.frame.index)
 
     def declared(self, **labels: Any) -> Experiment:
         """The first experiment with these labels."""
@@ -114,7 +114,7 @@ def load(
     """
     import pandas as pd
 
-    wanted = tuple(experiments)
+    needed = tuple(experiments)
     missing, loaded = list[tuple[str, str]](), list[tuple[pd.DataFrame, list[Stored]]]()
     for source in {source.file: source for source in sources}.values():
         frame, runs = _table_and_runs(source, seeds)
@@ -125,10 +125,10 @@ def load(
         else:
             loaded.append((frame, runs))
     named = defaultdict[Any, list[Experiment]](list)
-    for e in wanted:
+    for e in needed:
         named[tuple(sorted(e.labels.items()))].append(e)
     selected = [
-        (frame, [run for run in runs if not wanted or any(declares(run.experiment, e) for e in named[run.name[:-1]])])
+        (frame, [run for run in runs if not needed or any(declares(run.experiment, e) for e in named[run.name[:-1]])])
         for frame, runs in loaded
     ]
     used = [run for _, runs in selected for run in runs]
@@ -149,7 +149,7 @@ def load(
     ]
     phrases = tuple(dict.fromkeys(filter(None, notes)))
     gaps = tuple(dict.fromkeys(missing))
-    return Histories(frame[[*label_columns(frame), *COLUMNS]], scale, gaps, phrases, tuple(used), wanted)
+    return Histories(frame[[*label_columns(frame), *COLUMNS]], scale, gaps, phrases, tuple(used), needed)
 
 
 def one_split(e: Experiment) -> bool:
@@ -179,8 +179,8 @@ def _table_and_runs(source: Source, seeds: Mapping[str, Iterable[int]]) -> tuple
             store.say(source.file, error)
         return pd.DataFrame(), []
     precision = settings().precision_asked
-    wanted = {*seeds[source.panel]} if source.panel in seeds else {run.seed for run in runs}
-    selected = [run for run in runs if run.seed in wanted and precision in (None, run.precision)]
+    needed = {*seeds[source.panel]} if source.panel in seeds else {run.seed for run in runs}
+    selected = [run for run in runs if run.seed in needed and precision in (None, run.precision)]
     return table.to_pandas(), selected
 
 

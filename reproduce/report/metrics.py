@@ -67,15 +67,15 @@ def read_as(reading: Reading) -> Iterator[None]:
 def cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
     """The cells of all measures of an artifact, one below the other."""
     parts = [measured(m, histories) for m in ((artifact.cells,) if callable(artifact.cells) else artifact.cells)]
-    found = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
-    return found.drop(columns=list(artifact.drop), errors="ignore")
+    frame = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    return frame.drop(columns=list(artifact.drop), errors="ignore")
 
 
 def measured(m: Measure, histories: Histories) -> pd.DataFrame:
     """The cells of one measure."""
     if callable(m):
-        found: pd.DataFrame = m(histories)
-        return found
+        values: pd.DataFrame = m(histories)
+        return values
     if isinstance(m, Window):
         return _windows(m, histories)
     frame, name = histories.frame, m.name
@@ -158,7 +158,7 @@ def first_reaching(
     *,
     horizon: float | None = None,
     x: str = "round",
-    own: bool = False,
+    per_run: bool = False,
     key: str | None = "",
     name: str = "",
 ) -> pd.DataFrame:
@@ -166,7 +166,7 @@ def first_reaching(
 
     target: a number, or the label column that holds each run's target.
     horizon: how far runs were followed, in units of `x`; default: the largest `x` among the runs with equal labels, or
-    (`own`) of each run by itself, where seeds have different lengths.
+    (`per_run`) of each run by itself, where seeds have different lengths.
     A run that did not reach the target by the horizon gets the horizon as value and `censored` = True.
     """
     if (hit := _READING.get().hit) > 1:
@@ -180,7 +180,7 @@ def first_reaching(
     reached = rows[_good(rows) & (rows["value"] >= goal - 1e-9 * abs(goal))]
     value = reached.groupby(by, dropna=False, sort=False)[x].min()
     cells = _cells(value, rows, by, name or f"{x}_to_target")
-    labels = by if own else [c for c in by if c != "seed"]
+    labels = by if per_run else [c for c in by if c != "seed"]
     if horizon is not None or not labels:
         end = np.full(len(cells), float(rows[x].max() if horizon is None else horizon))
     else:
@@ -240,8 +240,8 @@ def over_seeds(cells: pd.DataFrame, labels: Sequence[str] = ()) -> pd.DataFrame:
     `point` is True for a number known without a seed (seed -1). `labels` describe a cell without telling cells apart:
     the first seed's is kept.
     """
-    told = [c for c in labels if c in cells]
-    by = [c for c in cells.columns if c not in ("seed", "value", "censored", "text", *told)]
+    described = [c for c in labels if c in cells]
+    by = [c for c in cells.columns if c not in ("seed", "value", "censored", "text", *described)]
     frame = cells.assign(
         value=cells["value"].astype(float).replace([np.inf, -np.inf], np.nan),
         censored=cells["censored"].eq(True) if "censored" in cells else False,
@@ -254,7 +254,7 @@ def over_seeds(cells: pd.DataFrame, labels: Sequence[str] = ()) -> pd.DataFrame:
         runs=("seed", "nunique"),
         censored=("censored", "any"),
         point=("seed", lambda seeds: bool((seeds < 0).all())),
-        **{c: (c, "first") for c in [*told, *(["text"] if "text" in cells else [])]},
+        **{c: (c, "first") for c in [*described, *(["text"] if "text" in cells else [])]},
     )
     return out.reset_index()
 

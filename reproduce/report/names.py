@@ -39,7 +39,7 @@ def heading(column: str, names: Mapping[str, str] | None = None) -> str:
     return text[:1].upper() + text[1:] if len(text) > 1 and column not in (names or {}) else text
 
 
-def found() -> Iterator[tuple[str, type[FedAvg], Mapping[str, Any]]]:
+def registered() -> Iterator[tuple[str, type[FedAvg], Mapping[str, Any]]]:
     """Name, class and the fields that the name stands for: what `FedAvg.names` of a class says, or its name in small
     letters."""
     for module in pkgutil.iter_modules(algorithms.__path__, f"{algorithms.__name__}."):
@@ -52,7 +52,7 @@ def found() -> Iterator[tuple[str, type[FedAvg], Mapping[str, Any]]]:
 @cache
 def words() -> Mapping[str, str]:
     """Words of settings -> in print: names of classes (fedprox is FedProx), common spellings, those of the papers."""
-    spelled = {name: cls.__name__ for name, cls, _ in found() if name == cls.__name__.lower()}
+    spelled = {name: cls.__name__ for name, cls, _ in registered() if name == cls.__name__.lower()}
     spelled |= read_yaml(PACKAGE / "papers/names.yaml")
     for paper in papers().values():
         spelled |= {**paper.names, **{name: s.name for name, s in paper.series.items() if s.name}}

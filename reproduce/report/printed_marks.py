@@ -34,23 +34,23 @@ def draw(
     ax: Axes,
     all_: Sequence[Printed],
     artifact: Artifact,
-    here: Histories,
+    histories: Histories,
     labels: Mapping[str, Any],
     cells: pd.DataFrame,
 ) -> dict[str, Mark]:
     """Put the paper's numbers that belong to these labels into the axes, and ours beside those that say where a curve
     is; returns a mark of each series with some."""
-    printed = [mark for each in all_ for mark in of(each, artifact, here.experiments, labels)]
-    own = [mark for each in all_ for mark in _ours(each, here.experiments, labels, cells)]
-    drawn_as = styles.of([*(m.series for m in (*printed, *own))])
-    drawn = [figures.DIVERGED.sub("", text) for text in ax.get_legend_handles_labels()[1]]
-    for mark in own:
-        if pretty(mark.series, artifact.names) in drawn:
+    printed = [mark for each in all_ for mark in of(each, artifact, histories.experiments, labels)]
+    ours = [mark for each in all_ for mark in _ours(each, histories.experiments, labels, cells)]
+    drawn_as = styles.of([*(m.series for m in (*printed, *ours))])
+    names = [figures.DIVERGED.sub("", text) for text in ax.get_legend_handles_labels()[1]]
+    for mark in ours:
+        if pretty(mark.series, artifact.names) in names:
             filled = {"markerfacecolor": drawn_as[mark.series].color, "markersize": 3.6, "gid": "ours", "zorder": 6}
             ax.plot(mark.x, [mark.y, mark.y], **{**_open(drawn_as[mark.series], mark), **filled})
     for mark in printed:
         ax.plot(mark.x, [mark.y, mark.y], **_open(drawn_as[mark.series], mark), gid="printed")
-    for marks, label in ((own, HITS), (printed, KEY)):
+    for marks, label in ((ours, HITS), (printed, KEY)):
         if marks:
             filled = {"markerfacecolor": styles.DARK} if label == HITS else {}
             ax.plot([], [], label=label, **{**_open(Style(styles.DARK, "solid", "o"), marks[0]), **filled})
@@ -76,14 +76,14 @@ def key(ax: Axes, mark: Mark, name: str) -> None:
     ax.plot([], [], label=f"{name} (printed)", **_open(styles.of([mark.series])[mark.series], mark))
 
 
-def _open(look: Style, mark: Mark) -> dict[str, Any]:
+def _open(style: Style, mark: Mark) -> dict[str, Any]:
     """Keyword arguments for `Axes.plot`: the mark of the series, or an arrow for a lower bound, or a bar; white inside.
     Bars lie below the lines, which they would hide where they agree with them."""
     if mark.x[0] == mark.x[1]:
-        marker = ">" if mark.bound else look.marker
+        marker = ">" if mark.bound else style.marker
         shape = {"marker": marker, "markersize": 5.5, "markeredgewidth": 1.1, "zorder": 5}
-        return {**shape, "color": look.color, "markerfacecolor": "white", "linestyle": "none"}
-    edge = [Stroke(linewidth=3.6, foreground=look.color), Normal()]
+        return {**shape, "color": style.color, "markerfacecolor": "white", "linestyle": "none"}
+    edge = [Stroke(linewidth=3.6, foreground=style.color), Normal()]
     return {"color": "white", "linewidth": 1.6, "solid_capstyle": "butt", "path_effects": edge, "zorder": 1.8}
 
 
@@ -109,14 +109,14 @@ def of(
                 break
 
 
-def _place(where: str | float, row: Mapping[str, Any], own: Mapping[str, Any]) -> float:
-    return float(where if not isinstance(where, str) else row[where] if where in row else own[where])
+def _place(where: str | float, row: Mapping[str, Any], labels: Mapping[str, Any]) -> float:
+    return float(where if not isinstance(where, str) else row[where] if where in row else labels[where])
 
 
-def _span(where: Any, row: Mapping[str, Any], own: Mapping[str, Any], e: Experiment) -> tuple[float, float]:
+def _span(where: Any, row: Mapping[str, Any], labels: Mapping[str, Any], e: Experiment) -> tuple[float, float]:
     if isinstance(where, Window):
         return rounds_of(where, e, str(row["transition"]))
     if isinstance(where, tuple):
         return where
-    place = _place(where, row, own)
+    place = _place(where, row, labels)
     return place, place

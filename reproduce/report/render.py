@@ -57,7 +57,7 @@ def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.
     stem = f"{artifact.paper}_{artifact.name}"
     place = root / f"{artifact.kind}s" / histories.scale / (f"{stem}-{width:g}in" if width else stem)
     with lacking(artifact, histories):
-        cells = made(artifact, histories)
+        cells = artifact_cells(artifact, histories)
         if artifact.kind == "figure":
             written = _figure(artifact, histories, cells, place, width)
         else:
@@ -78,7 +78,7 @@ def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: 
     return [files.write_text(stem.with_name(stem.name + ending), text) for ending, text in texts.items()]
 
 
-def made(artifact: Artifact, histories: Histories) -> pd.DataFrame:
+def artifact_cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
     """The cells of an artifact, none where nothing was trained; raises what `check` raises."""
     nothing = artifact.panels is not no_panels and histories.frame.empty
     return check(artifact, _no_cells() if nothing else metrics.cells(artifact, histories))
@@ -108,8 +108,8 @@ def cells_csv(artifact: Artifact, cells: pd.DataFrame) -> str:
     """The cells as CSV: settings in the paper's order, then `LAST`; rows sorted, so equal cells give equal files."""
     paper = tables.reported(artifact.paper, artifact.name)
     known = [] if paper is None else list(paper.columns)
-    own = sorted(c for c in cells.columns if c not in known)
-    settings = [c for c in [*(k for k in known if k in cells.columns), *own] if c not in LAST]
+    extra = sorted(c for c in cells.columns if c not in known)
+    settings = [c for c in [*(k for k in known if k in cells.columns), *extra] if c not in LAST]
     columns = [*settings, *(c for c in LAST if c in cells.columns)]
     names = [c for c in columns if c not in ("value", "censored", "text")]
     kinds = cells.astype({c: "int64" for c in ["seed"] if len(cells)})[columns]

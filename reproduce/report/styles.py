@@ -1,7 +1,7 @@
-"""Looks: what a series is drawn with, the same in every figure of every paper.
+"""Styles: what a series is drawn with, the same in every figure of every paper.
 
-    of       series -> its look: the one that its paper gives it, or one beside it for a variant
-    ordered  a look each for sizes and other quantities in order: a sequential map, dark to light
+    of       series -> its style: the one that its paper gives it, or one beside it for a variant
+    ordered  a style each for sizes and other quantities in order: a sequential map, dark to light
     GREY     targets, limits and other references
 
 What a paper proposes is a broad solid blue line below the others, so that lines that coincide with it stay visible. A
@@ -41,7 +41,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")
 
 @dataclass(frozen=True)
 class Style:
-    """The look of a series; `dashes` is a name of `DASHES`."""
+    """The style of a series; `dashes` is a name of `DASHES`."""
 
     color: str
     dashes: str
@@ -50,7 +50,7 @@ class Style:
 
     @classmethod
     def of(cls, text: str) -> Style:
-        """The look in "BLUE solid o first": a colour of this module, a name of `DASHES`, a marker."""
+        """The style in "BLUE solid o first": a colour of this module, a name of `DASHES`, a marker."""
         color, dashes, marker, *first = text.split()
         return cls(globals()[color], dashes, marker, bool(first))
 
@@ -66,37 +66,37 @@ COMMON = {
     "fedavg": "VERMILLION dashed s", "fednova": "PURPLE dotted D", "fedprox": "ORANGE long v",
     "scaffold": "GREEN dashdot ^", "moon": "BLACK dashdot X",
 }  # fmt: skip
-"""The looks of algorithms that several papers compare with; those of a paper's own are in its `paper.yaml`."""
+"""The styles of algorithms that several papers compare with; those of a paper's own are in its `paper.yaml`."""
 
 
 @cache
 def known() -> Mapping[str, Style]:
-    """Series -> its look."""
-    looks = {name: series.look for paper in papers().values() for name, series in paper.series.items()}
-    return {name: Style.of(look) for name, look in {**looks, **COMMON}.items()}
+    """Series -> its style."""
+    texts = {name: series.look for paper in papers().values() for name, series in paper.series.items()}
+    return {name: Style.of(text) for name, text in {**texts, **COMMON}.items()}
 
 
 def base(name: str) -> str:
     """The registered name that `name` is, or is a variant of: the longest that it begins with; or ""."""
-    found = [one for one in known() if name == one or name.startswith(f"{one}_")]
-    return max(found, key=len, default="")
+    matches = [one for one in known() if name == one or name.startswith(f"{one}_")]
+    return max(matches, key=len, default="")
 
 
 def of(series: Iterable[object]) -> dict[str, Style]:
-    """A look for each of the `series` of a picture.
+    """A style for each of the `series` of a picture.
 
-    A variant without a look of its own has the colour of its algorithm, a name that nobody registered is black; both
+    A variant without a style of its own has the colour of its algorithm, a name that nobody registered is black; both
     with a line style and a marker that the other series have not, as long as there are some.
     """
     names = list(dict.fromkeys(map(str, series)))
-    looks = {name: known()[name] for name in names if name in known()}
+    styles = {name: known()[name] for name in names if name in known()}
     for name in names:
-        if name not in looks:
+        if name not in styles:
             near = known().get(base(name), Style(BLACK, "dashed", "o"))
-            dashes = _spare([d for d in DASHES if d != "solid"], [look.dashes for look in looks.values()])
-            marker = _spare(MARKERS, [look.marker for look in looks.values()])
-            looks[name] = Style(near.color, dashes, marker)
-    return {name: looks[name] for name in names}
+            dashes = _spare([d for d in DASHES if d != "solid"], [style.dashes for style in styles.values()])
+            marker = _spare(MARKERS, [style.marker for style in styles.values()])
+            styles[name] = Style(near.color, dashes, marker)
+    return {name: styles[name] for name in names}
 
 
 def _spare(choices: Sequence[str], taken: Sequence[str]) -> str:
@@ -112,7 +112,7 @@ def ramp(count: int) -> list[str]:
 
 
 def ordered(series: Sequence[object]) -> dict[str, Style]:
-    """A look for each of the `series`, which are in order: sizes, numbers of clients, versions."""
+    """A style for each of the `series`, which are in order: sizes, numbers of clients, versions."""
     names = list(dict.fromkeys(map(str, series)))
     dashes = list(DASHES)
     return {

@@ -50,13 +50,13 @@ class Table:
 
     def lines(self, row: int) -> list[list[Text]]:
         """The lines of a row: its labels, in the first of them, what each line is, and the texts of all columns."""
-        found = entries.lines([self.body.get((row, j)) for j in range(len(self.columns))])
+        entry_lines = entries.lines([self.body.get((row, j)) for j in range(len(self.columns))])
         elsewhere = not entries.comparable(self.artifact, self.scale)
         names = {entries.PAPER: entries.ELSEWHERE, entries.BOTH: entries.OURS} if elsewhere else {}
         first, blank = [Text(label(name, self.artifact.names)) for name in self.rows[row]], Text("")
         return [
             [*([blank] * len(first) if n else first), *[Text(names.get(kind, kind))] * self.kinds, *texts]
-            for n, (kind, texts) in enumerate(found)
+            for n, (kind, texts) in enumerate(entry_lines)
         ]
 
     @property
@@ -214,13 +214,13 @@ def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) 
 
     notes = []
     for c in (c for c in theirs if c not in match):  # what describes a cell, such as its target
-        here, in_paper = both[c], both[f"{c}_paper"]
-        changed = both[here.notna() & in_paper.notna() & (here != in_paper)]
+        measured, in_paper = both[c], both[f"{c}_paper"]
+        changed = both[measured.notna() & in_paper.notna() & (measured != in_paper)]
         pairs = dict.fromkeys(zip(changed[c].map(canonical), changed[f"{c}_paper"].map(canonical), strict=True))
         notes += [f"{heading(c)}: {one} here, {other} in the paper." for one, other in pairs]
-        both[c] = here.fillna(in_paper)
-    own = [c for c in _settings(ours) if c not in theirs]
-    settings = [*(c for c in [*theirs, *own] if c not in ("algorithm", "metric")), "algorithm", "metric"]
+        both[c] = measured.fillna(in_paper)
+    extra = [c for c in _settings(ours) if c not in theirs]
+    settings = [*(c for c in [*theirs, *extra] if c not in ("algorithm", "metric")), "algorithm", "metric"]
     numbers = both[["mean", "std", "paper", "paper_std"]].astype(float)
     counts = both[["seeds", "runs"]].fillna(0).astype(int)
     flags = both[["censored", "paper_censored", "point"]].astype("boolean").fillna(False).astype(bool)
@@ -243,7 +243,7 @@ def _places(
 ) -> dict[tuple[int, int], dict[str, Any]]:
     """Place -> cell. A cell of ours takes the place of one that only the paper has; two of ours there are a
     ValueError."""
-    at = [{labels: i for i, labels in enumerate(found)} for found in (rows, columns)]
+    at = [{labels: i for i, labels in enumerate(axis)} for axis in (rows, columns)]
     places: dict[tuple[int, int], dict[str, Any]] = {}
     for cell in shown.to_dict("records"):
         row, column = (tuple(cell[c] for c in names) for names in (artifact.rows, artifact.columns))

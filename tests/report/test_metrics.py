@@ -139,7 +139,7 @@ class TestMetrics:
     def test_the_bound_of_a_run_is_its_own(self) -> None:
         short = history([10, 20], seed=2, algorithm="a")
         frame = pd.concat([self.frame, short], ignore_index=True)
-        cells = [metrics.first_reaching(frame, "accuracy", 60, own=own) for own in (False, True)]
+        cells = [metrics.first_reaching(frame, "accuracy", 60, per_run=each) for each in (False, True)]
         found = [c.set_index(["algorithm", "seed"]) for c in cells]
         assert [f.loc[("a", 2), "value"] for f in found] == [5, 2]
         assert [f.loc[("a", 1), "value"] for f in found] == [5, 5]

@@ -25,7 +25,7 @@ def to_target(histories: Histories) -> pd.DataFrame:
         parts.append(
             metrics.first_reaching(smooth, "accuracy", target, horizon=horizon, x="time", name="time_to_target_s")
         )
-        made = metrics.first_reaching(smooth, "accuracy", target, own=True, name="rounds_to_target")
+        made = metrics.first_reaching(smooth, "accuracy", target, per_run=True, name="rounds_to_target")
         # One that diverged is never there: its own last aggregation as a bound would make the worst run the fastest.
         never = made["censored"] & metrics.diverged(made, smooth)
         bounds = [_whole_run(histories, run) for run in made[never].to_dict("records")]
