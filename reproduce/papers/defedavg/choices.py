@@ -52,8 +52,8 @@ HONEST, COUNTED = _transfers(1 / 15), _transfers(2.33 / 2.2)
 """A step of ten samples costs 15 times the printed FLOP (multiplications and additions, forwards and backwards). Where
 that is the unit of time, transfers are a fifteenth. The network has 2.33 MB for the printed 2.2."""
 HEAVY = {"algorithm.momentum": 0.9}
-ORDER = {"problem.batches": lambda given: Shuffled(given.size)}
-CENTRED = {"problem": lambda given: replace(given, mean=(0.5,), std=(0.5,))}
+ORDER = {"problem.batches": lambda batches: Shuffled(batches.size)}
+CENTRED = {"problem": lambda problem: replace(problem, mean=(0.5,), std=(0.5,))}
 LONGER = {"system.work.k": lambda k: 2 * k}
 
 
@@ -132,8 +132,8 @@ def panels(scale: str) -> tuple[Panel, ...]:
     for distribution in settings.DISTRIBUTIONS:
         column = runs.times_panel(setting, distribution, n)
         # The seeds of the variants (the column may have more), and without those that are run here.
-        others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
-        groups["given"].append(replace(column, experiments=others, seeds=setting.seeds))
+        rest = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
+        groups["given"].append(replace(column, experiments=rest, seeds=setting.seeds))
         for name in ("sensitivity", "more", "sum", "data", "start"):
             chosen = [v for v in CHOICES[distribution] if v.panel == name and fits(v, setting)]
             varied = [_varied(setting, distribution, n, v) for v in chosen]
@@ -164,5 +164,5 @@ def _tuned(setting: ClockSetting, distribution: str, n: int, algorithm: str) -> 
     clients: tuple[float | None, ...] = (None,) if algorithm == "asysg" else setting.searched
     for pair in itertools.product(servers, clients):
         server, local = ("" if rate is None else f"{rate:g}" for rate in pair)
-        told = {"global_lr": server, "local_lr": local}
-        yield runs.run(setting, distribution, n, f"tuned_{algorithm}", pair, further=False, **told)
+        labels = {"global_lr": server, "local_lr": local}
+        yield runs.run(setting, distribution, n, f"tuned_{algorithm}", pair, further=False, **labels)

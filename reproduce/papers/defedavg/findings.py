@@ -72,15 +72,15 @@ def serial_contacts() -> str:
 def no_speed_up() -> str:
     """The aggregations that Table 1 implies, under three clocks, and its growth with n beside the clock's."""
     printed, clock = times("fashion_mnist", "defedavg_niid")["paper"].tolist(), [seconds("defedavg_niid", n) for n in N]
-    grown, alone = ([x / each[0] for x in each[1:]] for each in (printed, clock))
+    grown, pace = ([x / each[0] for x in each[1:]] for each in (printed, clock))
     over_n = {name: [*aggregations("defedavg_niid", name).values()] for name in CLOCKS}
-    apart = {name: f"{100 * (max(counts) / min(counts) - 1):.0f} %" for name, counts in over_n.items()}
-    others = " and ".join(f"{text} with {name}" for name, text in apart.items() if name)
+    spread = {name: f"{100 * (max(counts) / min(counts) - 1):.0f} %" for name, counts in over_n.items()}
+    listed = " and ".join(f"{text} with {name}" for name, text in spread.items() if name)
     return (
         f"By the paper's clock, DeFedAvg-nIID's published times on Fashion-MNIST are "
         f"{_list(aggregations('defedavg_niid').values())} aggregations for n = {_list(N)}. They differ by "
-        f"{apart['']}, under other clocks by {others}. So the published times, which grow {_list(grown, 2)} times "
-        f"from n = 10 on, grow as the clock's seconds per aggregation do ({_list(alone, 2)} times). DeFedAvg-IID's "
+        f"{spread['']}, under other clocks by {listed}. So the published times, which grow {_list(grown, 2)} times "
+        f"from n = 10 on, grow as the clock's seconds per aggregation do ({_list(pace, 2)} times). DeFedAvg-IID's "
         f"times are {_list([*aggregations('defedavg_iid').values()][:3])} aggregations up to n = 40. The learning "
         "rates are equal. A linear speed-up would divide the aggregations by four from n = 10 to 40."
     )

@@ -25,11 +25,11 @@ def to_target(histories: Histories) -> pd.DataFrame:
         parts.append(
             metrics.first_reaching(smooth, "accuracy", target, horizon=horizon, x="time", name="time_to_target_s")
         )
-        made = metrics.first_reaching(smooth, "accuracy", target, per_run=True, name="rounds_to_target")
+        cells = metrics.first_reaching(smooth, "accuracy", target, per_run=True, name="rounds_to_target")
         # One that diverged is never there: its own last aggregation as a bound would make the worst run the fastest.
-        never = made["censored"] & metrics.diverged(made, smooth)
-        bounds = [_whole_run(histories, run) for run in made[never].to_dict("records")]
-        parts.append(made.assign(value=made["value"].mask(never, pd.Series(bounds, made.index[never], dtype=float))))
+        never = cells["censored"] & metrics.diverged(cells, smooth)
+        bounds = [_whole_run(histories, run) for run in cells[never].to_dict("records")]
+        parts.append(cells.assign(value=cells["value"].mask(never, pd.Series(bounds, cells.index[never], dtype=float))))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -127,9 +127,9 @@ def idle(histories: Histories) -> pd.DataFrame:
     """Idle share and aggregations of every timeline of Fig. 1."""
     rows = []
     for name in settings.EXAMPLES:
-        drawn = runs.example(name)
-        rows += [(name, "idle_fraction", drawn.idle)]
-        rows += [(name, "aggregations_in_horizon", float(len(drawn.aggregations)))]
+        timeline = runs.example(name)
+        rows += [(name, "idle_fraction", timeline.idle)]
+        rows += [(name, "aggregations_in_horizon", float(len(timeline.aggregations)))]
     return pd.DataFrame(rows, columns=["algorithm", "metric", "value"]).assign(seed=-1)
 
 
@@ -169,8 +169,8 @@ def of_choices(histories: Histories) -> pd.DataFrame:
 def _whole(points: pd.DataFrame, histories: Histories) -> bool:
     """Tells whether all points of the grid are there, both judged and reported. Points that Table I has as well come
     alone: they are no grid."""
-    told = points.iloc[0]
-    declared = [e for e in histories.experiments if all(e.labels[c] == told[c] for c in [*COLUMNS, "algorithm"])]
+    setting = points.iloc[0]
+    declared = [e for e in histories.experiments if all(e.labels[c] == setting[c] for c in [*COLUMNS, "algorithm"])]
     return len(points.filter(POINT).drop_duplicates()) == len(declared)
 
 
@@ -181,8 +181,8 @@ def _best(points: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     times = points[judged & (points["metric"] == "time_to_target_s")].groupby(RATES, sort=False)["value"].mean()
     same = frame[frame[JUDGE].notna()].merge(points[[*COLUMNS, "algorithm"]].drop_duplicates())
     final = metrics.last(same, "accuracy").groupby(RATES, sort=False)["value"].mean()
-    found = pd.DataFrame({"time": times, "accuracy": -final.reindex(times.index).fillna(0.0)})
-    best = dict(zip(RATES, found.sort_values(["time", "accuracy"], kind="stable").index[0], strict=True))
+    scores = pd.DataFrame({"time": times, "accuracy": -final.reindex(times.index).fillna(0.0)})
+    best = dict(zip(RATES, scores.sort_values(["time", "accuracy"], kind="stable").index[0], strict=True))
     chosen = points[~judged & (points[RATES] == pd.Series(best)).all(axis=1)].drop(columns=POINT)
     labels = chosen.iloc[[0]].assign(seed=-1, censored=False)
     named = [labels.assign(metric=f"tuned_{k}", value=float(v)) for k, v in best.items() if v]

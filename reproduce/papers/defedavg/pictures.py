@@ -62,8 +62,8 @@ def seconds_per_aggregation(histories: Histories, cells: pd.DataFrame) -> Figure
     datasets, ns = list(dict.fromkeys(rows["dataset"])), sorted(set(rows["n"]))
     fig, axes = figures.sheet(1, len(datasets), sharey=True, height=2.4)
     for ax, dataset in zip(axes[0], datasets, strict=True):
-        here = rows[rows["dataset"] == dataset]
-        figures.curves(ax, here, x="n", order=order, markers=4, spread="band")
+        selected = rows[rows["dataset"] == dataset]
+        figures.curves(ax, selected, x="n", order=order, markers=4, spread="band")
         ax.set(xscale="log", yscale="log", xlabel="participants n", title=pretty(dataset))
         ax.set_xticks(ns, [f"{n:g}" for n in ns])
         ax.minorticks_off()
@@ -78,15 +78,15 @@ def timelines(histories: Histories, cells: pd.DataFrame) -> Figure:
     fig, axes = figures.sheet(len(EXAMPLES), 1, sharex=True, height=1.05)
     shades = styles.ramp(max(job.start_version for name in EXAMPLES for job in runs.example(name).jobs) + 1)
     for ax, name in zip(axes[:, 0], EXAMPLES, strict=True):
-        drawn = runs.example(name)
-        for job in drawn.jobs:
-            _bar(ax, job, drawn.horizon, shades[job.start_version])
-        for aggregation in drawn.aggregations:
+        timeline = runs.example(name)
+        for job in timeline.jobs:
+            _bar(ax, job, timeline.horizon, shades[job.start_version])
+        for aggregation in timeline.aggregations:
             ax.axvline(aggregation.time, color="#303030", linestyle=(0, (3, 2)), linewidth=0.7, zorder=1)
-        _versions(ax, drawn)
-        count = len(drawn.aggregations)
-        ax.set_title(f"{pretty(name)}: {count} aggregations, {100 * drawn.idle:.1f} % idle", loc="left", pad=11)
-        ax.set(ylim=(-0.55, 2.55), xlim=(0, drawn.horizon))
+        _versions(ax, timeline)
+        count = len(timeline.aggregations)
+        ax.set_title(f"{pretty(name)}: {count} aggregations, {100 * timeline.idle:.1f} % idle", loc="left", pad=11)
+        ax.set(ylim=(-0.55, 2.55), xlim=(0, timeline.horizon))
         ax.set_xticks(range(0, 21, 2))
         ax.set_yticks(range(3), [f"client {i + 1}" for i in range(3)])
         ax.invert_yaxis()
@@ -99,10 +99,10 @@ def timelines(histories: Histories, cells: pd.DataFrame) -> Figure:
 def _bar(ax: Axes, job: ClientJob, horizon: float, color: str) -> None:
     """A job with the version it started from; a dot where the server receives its update."""
     end = min(job.end, horizon)
-    look: dict[str, Any] = {"color": color, "alpha": 0.75, "edgecolor": "white"}
+    style: dict[str, Any] = {"color": color, "alpha": 0.75, "edgecolor": "white"}
     if not job.uploaded:
-        look = {"color": "white", "edgecolor": color, "hatch": "//////"}
-    ax.barh(job.client, end - job.start, left=job.start, height=0.62, linewidth=0.6, zorder=2, **look)
+        style = {"color": "white", "edgecolor": color, "hatch": "//////"}
+    ax.barh(job.client, end - job.start, left=job.start, height=0.62, linewidth=0.6, zorder=2, **style)
     if end - job.start > 0.5:
         white = {"fc": "white", "ec": "none", "pad": 0.8, "alpha": 0.8}
         middle = (job.start + end) / 2
@@ -113,12 +113,12 @@ def _bar(ax: Axes, job: ClientJob, horizon: float, color: str) -> None:
         ax.plot(job.arrival, job.client, "o", color="black", markersize=2.8, zorder=5, clip_on=False)
 
 
-def _versions(ax: Axes, drawn: Timeline) -> None:
+def _versions(ax: Axes, timeline: Timeline) -> None:
     """The version that each aggregation makes, above its line; those of one moment together."""
-    made: dict[float, list[str]] = {}
-    for aggregation in drawn.aggregations:
-        made.setdefault(round(aggregation.time, 9), []).append(str(aggregation.index + 1))
-    for time, versions in made.items():
+    by_time: dict[float, list[str]] = {}
+    for aggregation in timeline.aggregations:
+        by_time.setdefault(round(aggregation.time, 9), []).append(str(aggregation.index + 1))
+    for time, versions in by_time.items():
         ax.annotate(
             ", ".join(versions), (time, 1), (0, 1.5), xycoords=("data", "axes fraction"), textcoords="offset points",
             ha="center", va="bottom", fontsize=6.5, color="#303030",

@@ -68,7 +68,7 @@ WEIGHTS = (
     Choice("half the weight of the distillation", scheme="continuous", changes={"algorithm.kappa": partial(mul, 0.5)}),
 )
 """The distillation of Continuous, whose weight the paper's lists and its sample command say differently."""
-SHARES = {"problem.partition": lambda given: GroupedShares(given.alpha, given.overlap)}
+SHARES = {"problem.partition": lambda partition: GroupedShares(partition.alpha, partition.overlap)}
 DISTILLED = {
     "fedprox": variants.DistilledFedProx, "scaffold": variants.DistilledScaffold, "fedacg": variants.DistilledFedACG,
 }  # fmt: skip
@@ -77,7 +77,7 @@ DISTILLED = {
 def added(name: str) -> Choice:
     """Distillation added to an algorithm that has the fields of the tables."""
     names = {"fedprox": "FedProx", "scaffold": "SCAFFOLD", "fedacg": "FedACG"}
-    local = {"algorithm": lambda given: DISTILLED[name](**vars(runs.algorithm(name, given.lr, FEW)), kappa=given.kappa)}
+    local = {"algorithm": lambda base: DISTILLED[name](**vars(runs.algorithm(name, base.lr, FEW)), kappa=base.kappa)}
     return Choice(f"distillation added to {names[name]}", name, "continuous", local)
 
 
@@ -93,7 +93,7 @@ SHORTER = {"clock.rounds": lambda rounds: round(2 * rounds / 3)}
 
 def fingerprinted(share: float) -> Mapping[str, Any]:
     """Fingerprints at a share of the first rate."""
-    return {"clock": lambda given: variants.OtherFingerprints(**vars(given), share=share)}
+    return {"clock": lambda clock: variants.OtherFingerprints(**vars(clock), share=share)}
 
 
 LAST = (
@@ -134,7 +134,7 @@ DATASETS, ROW = ("mnist", "fashion_mnist"), {"label_overlap": "0.0", "dirichlet_
 """The settings of Table 3 in which the readings are compared."""
 OVERLAPPING = ROW | {"label_overlap": "0.6"}
 SIX_TENTHS = {
-    "problem.partition": lambda given: replace(given, overlap=0.6),
+    "problem.partition": lambda partition: replace(partition, overlap=0.6),
     "clock.views": runs.views(label_groups(4, 0.6)),
 }
 OVERLAP = *compared(AS_RUN, {}), *compared("overlap 0.6 for 0.8", SIX_TENTHS)
@@ -161,46 +161,46 @@ RUNNING = {
 def sensitivity(scale: str) -> tuple[Panel, ...]:
     """A panel per data set, below paper scale more; one of a network with running statistics, which the linear models
     do not have; and some of reduced scale alone."""
-    here = SCALES[scale]
-    data = {here.data[name].name: here.data[name] for name in DATASETS}  # one may stand for both
-    moon = (_panel("moon", RUNNING[scale], MOON, here),) if scale in RUNNING else ()
+    setup = SCALES[scale]
+    data = {setup.data[name].name: setup.data[name] for name in DATASETS}  # one may stand for both
+    moon = (_panel("moon", RUNNING[scale], MOON, setup),) if scale in RUNNING else ()
     kinds = (
         ("sensitivity", CHOICES),
         *([("more", MORE), ("weights", WEIGHTS), ("further", FURTHER), ("last", LAST)] if scale in RUNNING else []),
     )
-    panels = (*(_panel(kind, d, choices, here) for kind, choices in kinds for d in data.values()), *moon)
+    panels = (*(_panel(kind, d, choices, setup) for kind, choices in kinds for d in data.values()), *moon)
     if scale != "reduced":
         return panels
     return (
         *panels,
-        _panel("overlap", here.data["ag_news"], OVERLAP, here, OVERLAPPING),
-        *(_panel("halves", d, HALVES, here, {}) for d in data.values()),
-        *(_panel("unseen", d, UNSEEN, here, {}, here.further["unseen"]) for d in data.values()),
-        _panel("scaled", here.data["svhn"], SCALED, here, {}, here.further["unseen"]),
+        _panel("overlap", setup.data["ag_news"], OVERLAP, setup, OVERLAPPING),
+        *(_panel("halves", d, HALVES, setup, {}) for d in data.values()),
+        *(_panel("unseen", d, UNSEEN, setup, {}, setup.further["unseen"]) for d in data.values()),
+        _panel("scaled", setup.data["svhn"], SCALED, setup, {}, setup.further["unseen"]),
     )
 
 
 def _panel(
-    kind: str, data: SessionData, choices: tuple[Choice, ...], here: SessionScale, row: Mapping[str, str] = ROW,
+    kind: str, data: SessionData, choices: tuple[Choice, ...], setup: SessionScale, row: Mapping[str, str] = ROW,
     seeds: tuple[int, ...] = (),
 ) -> Panel:  # fmt: skip
     slug = f"{kind}-{data.name}".replace("_", "-")
-    made = tuple(_experiment(choice, data, here, row) for choice in choices)
-    return Panel(slug, made, seeds or data.seeds or here.groups["20"].seeds, data.substitute)
+    experiments = tuple(_experiment(choice, data, setup, row) for choice in choices)
+    return Panel(slug, experiments, seeds or data.seeds or setup.groups["20"].seeds, data.substitute)
 
 
-def _experiment(choice: Choice, data: SessionData, here: SessionScale, settings: Mapping[str, str]) -> Experiment:
+def _experiment(choice: Choice, data: SessionData, setup: SessionScale, settings: Mapping[str, str]) -> Experiment:
     if choice.text == FEWER:
-        group = here.groups["20"]
-        here = replace(here, groups={**here.groups, "20": replace(group, clients=group.clients // 2)})
+        group = setup.groups["20"]
+        setup = replace(setup, groups={**setup.groups, "20": replace(group, clients=group.clients // 2)})
     if choice.text == TWICE_AS_MANY:
-        here = replace(here, older={**here.older, "10": 2 * here.older["10"]})
-    row = {**settings, **here.always, **choice.row, "algorithm": choice.algorithm, "init_scheme": choice.scheme}
-    _, _, e = (runs.older if choice.row else runs.main)(row, data, here)
+        setup = replace(setup, older={**setup.older, "10": 2 * setup.older["10"]})
+    row = {**settings, **setup.always, **choice.row, "algorithm": choice.algorithm, "init_scheme": choice.scheme}
+    _, _, e = (runs.older if choice.row else runs.main)(row, data, setup)
     e = replace(e, labels={**e.labels, "choice": choice.text})
     if choice.standard:
         lr, floor = data.rate_of("fedavg")
         standard = Scaffold(lr, momentum=runs.MOMENTUM, control="displacement")
         e = changed(e, {"algorithm": standard, "clock.floor": floor})
-    made: Experiment = changed(e, choice.changes)
-    return made
+    experiment: Experiment = changed(e, choice.changes)
+    return experiment

@@ -35,8 +35,8 @@ def printed(name: str) -> pd.DataFrame:
     """The printed numbers of a table, as text but for `paper`; where it does not say how many clients: 10."""
     frame = tables.reported("dynamic_init", name)
     assert frame is not None
-    told = frame.drop(columns=["paper_std", "paper_text", "paper_censored"])
-    return told if "num_clients" in told else told.assign(num_clients="10")
+    rows = frame.drop(columns=["paper_std", "paper_text", "paper_censored"])
+    return rows if "num_clients" in rows else rows.assign(num_clients="10")
 
 
 @cache
@@ -79,15 +79,15 @@ def readings(histories: Histories) -> pd.DataFrame:
 
 
 def _compared(name: str, ours: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    told = {key: rows for key, rows in printed(name).groupby(GROUP) if (name, key[0], key[1], key[3]) not in COPIED}
+    by_key = {key: rows for key, rows in printed(name).groupby(GROUP) if (name, key[0], key[1], key[3]) not in COPIED}
     for (reading, *labels), curves in ours.groupby(["reading", *GROUP]):
         key = tuple(map(str, labels))
         means = curves.pivot_table(index="session", columns="init_scheme", values="value")
-        rows = told.get(key)
+        rows = by_key.get(key)
         if rows is None or len(means.columns) < len(SCHEMES):  # not printed, or run in part
             continue
-        wanted, triples = groups(name)[key][means.columns].to_numpy(), possible(name, key)
-        off = {t: ((means.loc[list(t)].to_numpy() - wanted) ** 2).sum(0) for t in triples}
+        target, triples = groups(name)[key][means.columns].to_numpy(), possible(name, key)
+        off = {t: ((means.loc[list(t)].to_numpy() - target) ** 2).sum(0) for t in triples}
         for i, scheme in enumerate(means.columns):
             at = min(triples, key=lambda t: float(off[t].sum() - off[t][i]))
             where = pd.DataFrame({"transition": THREE, "session": at})
@@ -109,10 +109,10 @@ def one_average_of_two() -> str:
     places = [("table8", "partial_overlap"), ("table9", "half")]
     rows = [groups(table)[kind, data, "10", a] for a in ("fedavg", "moon") for table, kind in places for data in DATA]
     equal = pd.concat(rows[:4]) == pd.concat(rows[4:])
-    average, others = equal.pop("average"), equal.to_numpy()
+    average, rest = equal.pop("average"), equal.to_numpy()
     return (
         f"Average has the same numbers with FedAvg as with MOON in {average.sum()} of {average.size} places; the other "
-        f"schemes have in {others.sum()} of {others.size} (both MNIST sets; Table 8, partial overlap; Table 9, half)."
+        f"schemes have in {rest.sum()} of {rest.size} (both MNIST sets; Table 8, partial overlap; Table 9, half)."
     )
 
 

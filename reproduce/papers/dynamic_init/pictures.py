@@ -82,13 +82,13 @@ def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessi
         (x0, y0), (x1, y1) = ((stored + 1) * length, level), ((session + 0.1) * length, lane)
         bow = ((x0 + x1) / 2, level + rise)
         path = Path([(x0, y0), bow, (x1, y1)], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-        look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0, "zorder": 3}
+        style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0, "zorder": 3}
         color = colors[timing.membership.group(stored)]
-        ax.add_patch(FancyArrowPatch(path=path, color=color, linewidth=0.4 + 1.8 * weight, **look))
+        ax.add_patch(FancyArrowPatch(path=path, color=color, linewidth=0.4 + 1.8 * weight, **style))
         if session > stored + 1:
             top = (0.42 * a + 0.46 * b + 0.12 * c for a, b, c in zip((x0, y0), bow, (x1, y1), strict=True))
-            look = {"fontsize": styles.TEXT, "color": styles.DARK}
-            ax.annotate(f"{weight:.2f}", tuple(top), (-3, 3), textcoords="offset points", ha="right", **look)
+            style = {"fontsize": styles.TEXT, "color": styles.DARK}
+            ax.annotate(f"{weight:.2f}", tuple(top), (-3, 3), textcoords="offset points", ha="right", **style)
     names = [f"group {chr(ord('A') + g)}" for g in range(groups)]
     ax.set_yticks([level, *(groups - 0.5 - g for g in range(groups))], ["stored\nmodels", *names])
     ax.set(ylim=(0, level + 0.95))

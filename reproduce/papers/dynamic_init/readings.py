@@ -52,33 +52,33 @@ Setting = tuple[str, str, Reading, str]
 def readings(scale: str) -> tuple[Panel, ...]:
     """The panels of all readings, for each label distribution and data set. None at reduced scale, of which the paper
     prints no numbers."""
-    here, toy = SCALES[scale], Reading(0.02, rounds=10)
+    setup, toy = SCALES[scale], Reading(0.02, rounds=10)
     if scale == "smoke":
         other = toy._replace(whole=False, carried=SCHEMES)
         rows = [("half", "10", toy), *(("partial_overlap", "10", r) for r in (toy, other))]
         settings = [(*row, algorithm) for row in rows for algorithm in ("fedavg", "scaffold")]
-        return (_panel("readings", here, "mnist", settings, (0,)),)
-    return tuple(_paper(here)) if scale == "paper" else ()
+        return (_panel("readings", setup, "mnist", settings, (0,)),)
+    return tuple(_paper(setup)) if scale == "paper" else ()
 
 
-def _paper(here: SessionScale) -> Iterable[Panel]:
+def _paper(setup: SessionScale) -> Iterable[Panel]:
     for data, (rate, *_) in RATES.items():
         first = Reading(rate)
         both = (first, first._replace(carried=()))
         for kind in ("partial_overlap", "half", "distinct"):
             settings = [(kind, "10", r, a) for a in ("fedavg", "fedprox") for r in both[: 2 if a == "fedavg" else 1]]
-            yield _panel(f"readings-{kind}", here, data, settings, TEN)
-            yield _panel(f"fewer-{kind}", here, data, [(kind, "10", first, "moon")], FIVE)
-            others = [r for r in crossed(data) if r not in both and (r.whole or kind == "partial_overlap")]
-            yield _panel(f"crossed-{kind}", here, data, [(kind, "10", r, "fedavg") for r in others], THREE)
+            yield _panel(f"readings-{kind}", setup, data, settings, TEN)
+            yield _panel(f"fewer-{kind}", setup, data, [(kind, "10", first, "moon")], FIVE)
+            rest = [r for r in crossed(data) if r not in both and (r.whole or kind == "partial_overlap")]
+            yield _panel(f"crossed-{kind}", setup, data, [(kind, "10", r, "fedavg") for r in rest], THREE)
         for slug, seeds, algorithms in (("readings", FIVE, ("fedavg", "fedprox")), ("fewer", THREE, ("moon",))):
             settings = [("partial_overlap", "100", first, a) for a in algorithms]
-            yield _panel(f"{slug}-n100", here, data, settings, seeds)
+            yield _panel(f"{slug}-n100", setup, data, settings, seeds)
         for kind, n in (("half", "10"), ("partial_overlap", "10"), *([("partial_overlap", "50")] * (data == "mnist"))):
-            yield _panel(f"steps-{kind}-n{n}", here, data, [(kind, n, Reading(lr), "scaffold") for lr in STEPS], FIVE)
+            yield _panel(f"steps-{kind}-n{n}", setup, data, [(kind, n, Reading(lr), "scaffold") for lr in STEPS], FIVE)
     for size, groups in product((1, 2), (2, 3)):
         settings = [("two_shard", "10", Reading(RATES["mnist"][0], groups=(groups, size)), "fedavg")]
-        yield _panel(f"shards-{groups}-groups-of-{size}", here, "mnist", settings, HUNDRED)
+        yield _panel(f"shards-{groups}-groups-of-{size}", setup, "mnist", settings, HUNDRED)
 
 
 def crossed(data: str) -> tuple[Reading, ...]:
@@ -87,17 +87,17 @@ def crossed(data: str) -> tuple[Reading, ...]:
     return (*(Reading(*choice) for choice in every), Reading(RATES[data][0], carried=SCHEMES))
 
 
-def _panel(slug: str, here: SessionScale, name: str, settings: Iterable[Setting], seeds: tuple[int, ...]) -> Panel:
-    data = here.data[name]
-    made = tuple(_experiment(*one, scheme, data, here) for one in settings for scheme in SCHEMES)
-    return Panel(f"{slug}-{data.name}".replace("_", "-"), made, seeds, data.substitute)
+def _panel(slug: str, setup: SessionScale, name: str, settings: Iterable[Setting], seeds: tuple[int, ...]) -> Panel:
+    data = setup.data[name]
+    experiments = tuple(_experiment(*one, scheme, data, setup) for one in settings for scheme in SCHEMES)
+    return Panel(f"{slug}-{data.name}".replace("_", "-"), experiments, seeds, data.substitute)
 
 
 def _experiment(
-    kind: str, clients: str, reading: Reading, algorithm: str, scheme: str, data: SessionData, here: SessionScale
+    kind: str, clients: str, reading: Reading, algorithm: str, scheme: str, data: SessionData, setup: SessionScale
 ) -> Experiment:
     row = {"label_distribution": kind, "num_clients": clients, "algorithm": algorithm, "init_scheme": scheme}
-    _, _, e = runs.older(row, data, here)
+    _, _, e = runs.older(row, data, setup)
     carried, members, (groups, size) = scheme in reading.carried, e.clock.membership, reading.groups
     if groups:  # the clients of a last group are never there
         members = Rotation((*[size] * groups, members.clients - groups * size), tuple(range(groups)))

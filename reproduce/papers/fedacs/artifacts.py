@@ -23,10 +23,10 @@ DYNAMIC, STATIC = (partial(runs.comparison, system=system) for system in ("dynam
 artifact = partial(Artifact, "fedacs")
 
 
-def schematic(name: str, system: str, *paths: tuple[str, str], **look: Any) -> Artifact:
+def schematic(name: str, system: str, *paths: tuple[str, str], **style: Any) -> Artifact:
     """Paths (algorithm, label) of three clients' server model in the plane."""
     cells = partial(measures.tail_averages, algorithms=tuple(algorithm for algorithm, *_ in paths))
-    draw = partial(pictures.schematic, paths=paths, **look)
+    draw = partial(pictures.schematic, paths=paths, **style)
     return artifact(name, panels=partial(runs.plane, system=system), cells=cells, draw=draw)
 
 

@@ -41,7 +41,7 @@ class Choice:
 
 def turned(kind: type) -> Mapping[str, Any]:
     """The algorithm turned into one of another class, with the numbers that it has."""
-    return {"algorithm": lambda given: kind(**vars(given))}
+    return {"algorithm": lambda algorithm: kind(**vars(algorithm))}
 
 
 def calibrated(answer: str, calibration: Calibration | None, brief: bool = False) -> Choice:
@@ -87,7 +87,7 @@ MORE = (
     Choice("momentum", "0.9, 1/10 of the rate", SLOW, only=("fedacs", "fedavg")),
 )
 """Of a panel of its own: some ask algorithms that the others do not."""
-KERNELS = {"problem.model": lambda given: replace(given, kernel=5, padding=0)}
+KERNELS = {"problem.model": lambda model: replace(model, kernel=5, padding=0)}
 NETWORK = (Choice("network", DEFAULT), Choice("network", "5x5 kernels", KERNELS))
 """As in the public code whose widths are those of Table 3; on more seeds than the other choices of the network."""
 TWICE = (
@@ -141,7 +141,7 @@ ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Cho
 
 def panels(scale: str) -> tuple[Panel, ...]:
     """A panel per data set, and those of the quadratics."""
-    found = [
+    by_data = [
         Panel(
             f"sensitivity-{setting.name.replace('_', '-')}{ending}",
             tuple(e for choice in choices for e in varied(choice, setting, algorithms)),
@@ -149,7 +149,7 @@ def panels(scale: str) -> tuple[Panel, ...]:
         )
         for setting, algorithms, choices, ending in ASKED[scale]
     ]  # fmt: skip
-    return (*found, decays(scale), quadratics(scale))
+    return (*by_data, decays(scale), quadratics(scale))
 
 
 def varied(choice: Choice, setting: settings.NetworkSetting, algorithms: tuple[str, ...]) -> Iterator[Experiment]:
@@ -176,8 +176,8 @@ def traded(scale: str) -> tuple[Panel, ...]:
     setting, experiments = TRADED[scale], []
     for (slow, changes), factor, name in itertools.product(ASSIGNED.items(), RATES, ("fedacs", "fedavg")):
         (e,) = varied(Choice("", "", changes), setting, (name,))
-        told = {"slow_own": slow, "rate": factor, "algorithm": name, "dataset": setting.name, "tail": setting.tail}
-        experiments.append(changed(e, {"labels": told, "algorithm.lr": partial(mul, factor), "clock.by_class": True}))
+        labels = {"slow_own": slow, "rate": factor, "algorithm": name, "dataset": setting.name, "tail": setting.tail}
+        experiments.append(changed(e, {"labels": labels, "algorithm.lr": partial(mul, factor), "clock.by_class": True}))
     return (Panel(f"classes-{setting.name.replace('_', '-')}", tuple(experiments), setting.seeds, setting.substitute),)
 
 
@@ -248,6 +248,6 @@ def readings(scale: str) -> tuple[Panel, ...]:
         panel = runs.panel(setting, system, setting.alpha)
         chosen = (e for e in panel.experiments if e.labels["algorithm"] in algorithms)
         named = (replace(e, labels={**e.labels, "reading": reading}) for e in chosen)
-        made = tuple(changed(e, {**STEPS, **changes}) for e in named)
-        panels.append(replace(panel, name=f"{name}-{panel.name}", experiments=made))
+        experiments = tuple(changed(e, {**STEPS, **changes}) for e in named)
+        panels.append(replace(panel, name=f"{name}-{panel.name}", experiments=experiments))
     return () if scale == "reduced" else tuple(panels)

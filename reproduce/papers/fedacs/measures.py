@@ -126,8 +126,8 @@ def calibrated_too(frame: pd.DataFrame, histories: Histories) -> pd.DataFrame:
 
 def convergence_points(histories: Histories) -> pd.DataFrame:
     """Fig. 7: plateau distances of every run and of the mean model, with and without calibration."""
-    found = pd.concat([metrics.measured(PLATEAU, histories), mean_model(histories)], ignore_index=True)
-    return calibrated_too(found, histories)
+    distances = pd.concat([metrics.measured(PLATEAU, histories), mean_model(histories)], ignore_index=True)
+    return calibrated_too(distances, histories)
 
 
 def choices(histories: Histories) -> pd.DataFrame:
@@ -208,8 +208,8 @@ def _ratios(cells: pd.DataFrame) -> pd.DataFrame:
     (the paper divides averages); none where FedACS misses the target in a seed, since its mean is a bound there."""
     keys = [*SETTING, "metric"]
     known = cells["value"].where(~cells["censored"])
-    own = cells.assign(value=known)[cells["algorithm"] == "fedacs"]
-    base = own.groupby(keys)["value"].apply(lambda v: v.mean(skipna=False)).rename("base")
+    fedacs = cells.assign(value=known)[cells["algorithm"] == "fedacs"]
+    base = fedacs.groupby(keys)["value"].apply(lambda v: v.mean(skipna=False)).rename("base")
     value = cells["value"] / cells.join(base, on=keys)["base"]
     metric = cells["metric"] + "_ratio_printed"
     return cells.assign(value=value, metric=metric, censored=cells["censored"] & value.notna())
@@ -260,8 +260,8 @@ def configuration(histories: Histories, settings: tuple[Any, ...]) -> pd.DataFra
     }  # fmt: skip
     rows = [
         (name, metric, float("nan"), entry) if isinstance(entry, str) else (name, metric, float(entry), "")
-        for name, found in entries.items()
-        for metric, entry in found.items()
+        for name, lines in entries.items()
+        for metric, entry in lines.items()
     ]
     return pd.DataFrame(rows, columns=["dataset", "metric", "value", "text"]).assign(algorithm="all", seed=-1)
 
@@ -272,7 +272,7 @@ def architecture(model: ConvNet) -> str:
     a, b = model.widths
     parts = [f"C({model.channels},{a})", f"{between}C({a},{b})"]
     for i, outputs in enumerate((*model.hidden, model.classes)):
-        here = {"all": True, "first": i == 0, "last": i == len(model.hidden)}[model.dropout_at]
+        dropout = {"all": True, "first": i == 0, "last": i == len(model.hidden)}[model.dropout_at]
         before = between if i == 0 else "R" if model.activation else ""
-        parts.append(f"{before}{'D' if model.dropout and here else ''}L({outputs})")
+        parts.append(f"{before}{'D' if model.dropout and dropout else ''}L({outputs})")
     return " - ".join(parts)

@@ -49,8 +49,8 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
     system = histories.experiments[0].labels["system"]
     for ax, (calibrated, title) in zip(axes.flat, CALIBRATED.items(), strict=True):
         ax.set_title(f"{system} system, {title}")
-        here = rows[rows["calibrate"] == calibrated]
-        figures.curves(ax, here, order=order)
+        curves = rows[rows["calibrate"] == calibrated]
+        figures.curves(ax, curves, order=order)
         figures.plain_log(ax, "y")
         ax.set(ylim=(0.004, 0.8), xlabel="round" if ax is axes.flat[-1] else "", ylabel=DISTANCE)
         limits = {}
@@ -130,8 +130,8 @@ def _path(ax: Axes, histories: Histories, algorithm: str, label: str, color: str
     """The path of seed 0 in the first rounds, its expectation, and where both end."""
     e: Any = histories.declared(algorithm=algorithm)
     x, rounds = next((x, rounds) for other, x, rounds, _ in measures.traces(histories) if other is e)
-    drawn = np.vstack([e.problem.start, x[0][rounds <= shown]])
-    ax.plot(*drawn.T, color=color, linewidth=0.6, alpha=0.55, zorder=2)
+    points = np.vstack([e.problem.start, x[0][rounds <= shown]])
+    ax.plot(*points.T, color=color, linewidth=0.6, alpha=0.55, zorder=2)
     mean = theory.expected_path(*theory.step_of(e), np.array(e.problem.start), shown)
     ax.plot(*mean.T, color=color, linewidth=1.5, zorder=3, label=label)
     end: Any = {"marker": "o", "color": color, "markeredgecolor": "white", "markersize": 6.5, "linestyle": "none"}
@@ -192,8 +192,8 @@ def _ends(ax: Axes, histories: Histories) -> None:
         ("fedacs", "ca_fedavg", "unequal\nwork", (24, 0)), ("fednova", "fedavg", "unequal\nwork", (24, 0)),
     ):  # fmt: skip
         color = styles.DARK if "links" in text else styles.GREY
-        look = {"arrowstyle": "-|>", "color": color, "linewidth": 1.2, "shrinkA": 5, "shrinkB": 5}
-        ax.annotate("", points[end], points[start], arrowprops=look, zorder=3)
+        style = {"arrowstyle": "-|>", "color": color, "linewidth": 1.2, "shrinkA": 5, "shrinkB": 5}
+        ax.annotate("", points[end], points[start], arrowprops=style, zorder=3)
         middle = (points[start] + points[end]) / 2
         ax.annotate(text, middle, turn, textcoords="offset points", ha="center", va="center", fontsize=6, color=color)
     for name, (text, (dx, dy)) in ends.items():
@@ -211,10 +211,10 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         e: Any = histories.declared(dataset=name)
         kind = f"{pretty(name)}, {'LR' if type(e.problem.model).__name__ == 'Softmax' else 'CNN'}"
         run = [c for c in questions if c in set(values["choice"])]
-        told = [c for c in run if categories.differ(values, "choice", "algorithm", c, run[0])]
-        if told:
-            sets[kind] = values, {c: questions[c] for c in told}
-        alike += [f"{kind}: {', '.join(c for c in run if c not in told)}."] * (run != told)
+        distinct = [c for c in run if categories.differ(values, "choice", "algorithm", c, run[0])]
+        if distinct:
+            sets[kind] = values, {c: questions[c] for c in distinct}
+        alike += [f"{kind}: {', '.join(c for c in run if c not in distinct)}."] * (run != distinct)
     sets = {kind: each for kind, each in sets.items() if len(each[1]) > 1} or sets
     fig, axes = figures.stack([0.175 * len(lines) + 0.6 for _, lines in sets.values()] or [0.2])
     if not sets:
@@ -239,9 +239,9 @@ def _dots(ax: Axes, rows: pd.DataFrame, questions: Mapping[str, str]) -> None:
     categories.dots(ax, rows, row="choice", rows=list(questions), order=order, texts=texts, groups=questions)
     ax.set_xlabel("final accuracy (%)")
     means = rows[rows["choice"] == next(iter(questions))].groupby("algorithm")["value"].mean()
-    for name, look in styles.of(order).items():
+    for name, style in styles.of(order).items():
         if name in means:
-            ax.axvline(means[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
+            ax.axvline(means[name], color=style.color, linewidth=0.6, alpha=0.6, zorder=1)
 
 
 TRADED = {
@@ -260,11 +260,11 @@ def traded(histories: Histories, cells: pd.DataFrame) -> Figure:
     leads = (values["fedacs"] - values["fedavg"]).rename("value").reset_index(["metric", "slow_own", "seed"])
     for ax, (metric, title) in zip(axes.flat, TRADED.items(), strict=True):
         figures.plain_log(ax, "x")
-        here = leads[leads["metric"] == metric].assign(metric="lead")
-        for k, (slow, look) in enumerate(zip(ASSIGNED, ASSIGNED_LOOKS, strict=True)):
-            if len(selected := here[here["slow_own"] == slow]):
+        part = leads[leads["metric"] == metric].assign(metric="lead")
+        for k, (slow, style) in enumerate(zip(ASSIGNED, ASSIGNED_LOOKS, strict=True)):
+            if len(selected := part[part["slow_own"] == slow]):
                 beside = selected.index * 1.08 ** (k - 1)  # lest bars hide each other
-                figures.mean(ax, beside, selected, spread="bars", label=f"slow own {slow}", **look.plot)
+                figures.mean(ax, beside, selected, spread="bars", label=f"slow own {slow}", **style.plot)
         figures.reference(ax, 0)
         ax.set_xticks(RATES, [f"{rate:g}" for rate in RATES])
         ax.set_xticks([], minor=True)
@@ -279,9 +279,9 @@ def surrogates(histories: Histories, cells: pd.DataFrame, system: System) -> Fig
     fig, axes = figures.sheet(1, 2, height=2.3, least=2.7)
     left, right = axes[0]
     steps, success = (values[0] for values in theory.draws(system, 20))
-    for name, look in styles.of(GROUPS).items():
+    for name, style in styles.of(GROUPS).items():
         omega = theory.surrogate(name, np.full(20, 1 / 20), success, steps.astype(float))
-        left.plot(np.arange(1, 21), omega, label=GROUPS[name], markevery=3, **look.plot)
+        left.plot(np.arange(1, 21), omega, label=GROUPS[name], markevery=3, **style.plot)
     left.set(xlabel="client (number; slow and badly connected first)", ylim=(0, None))
     left.set_ylabel("weight in the surrogate\nobjective (share)")
     left.set_xticks([1, *range(5, 21, 5)])

@@ -183,8 +183,8 @@ def deviations(seed: int, system: System) -> Iterator[tuple[str, float]]:
         else:
             chosen, factor = stream.choice(clients, size=(DRAWS, k), p=p), w / p / k
         arrived = stream.random((DRAWS, clients)) < success
-        heard = np.take_along_axis(arrived, chosen, axis=1)
-        total = np.bincount(chosen.ravel(), weights=heard.ravel(), minlength=clients) / DRAWS
+        received = np.take_along_axis(arrived, chosen, axis=1)
+        total = np.bincount(chosen.ravel(), weights=received.ravel(), minlength=clients) / DRAWS
         yield scheme, float(np.linalg.norm((total * factor) @ updates - truth) / np.linalg.norm(truth))
 
 
@@ -192,6 +192,6 @@ def cells(histories: Histories, system: System) -> pd.DataFrame:
     """The exact biases, and the deviations of every seed."""
     rows = [(f"fedavg_{scheme}", -1, "closed_form_distance_eta_to_0", value) for scheme, value in consistency()]
     for seed in SEEDS:
-        found = deviations(seed, system)
-        rows += [(f"fedavg_{scheme}", seed, "expected_update_deviation", value) for scheme, value in found]
+        pairs = deviations(seed, system)
+        rows += [(f"fedavg_{scheme}", seed, "expected_update_deviation", value) for scheme, value in pairs]
     return pd.DataFrame(rows, columns=["algorithm", "seed", "metric", "value"])

@@ -53,11 +53,11 @@ def suggested(scale: str) -> tuple[Panel, ...]:
     declared = (*runs.table1(scale), *runs.table2(scale))
     code = (beside(p, "code", CODES, p.experiments) for p in declared)
     more = (replace(p, seeds=tuple(range(8))) if "gtx" in p.name else p for p in code)
-    drawn = ((p, tuple(filter(asked, p.experiments))) for p in declared)
+    subsets = ((p, tuple(filter(samples_clients, p.experiments))) for p in declared)
     return (
         *declared,
         *more,
-        *(beside(replace(p, seeds=p.seeds[:3]), "drawn", DRAWN, some) for p, some in drawn if some),
+        *(beside(replace(p, seeds=p.seeds[:3]), "drawn", DRAWN, some) for p, some in subsets if some),
     )
 
 
@@ -65,11 +65,11 @@ def beside(panel: Panel, name: str, split: str, experiments: Iterable[Experiment
     """Experiments of a panel on the code's split."""
     changes: dict[str, Any] = {"problem.partition.data_seed": settings.NON_IID.data_seed}
     changes |= {"algorithm.participation": WeightedDraws(10)} if split == DRAWN else {}
-    made = tuple(changed(replace(e, labels={**e.labels, "split": split}), changes) for e in experiments)
-    return replace(panel, name=f"{name}-{panel.name}", experiments=made)
+    varied = tuple(changed(replace(e, labels={**e.labels, "split": split}), changes) for e in experiments)
+    return replace(panel, name=f"{name}-{panel.name}", experiments=varied)
 
 
-def asked(e: Experiment) -> bool:
+def samples_clients(e: Experiment) -> bool:
     """Tells whether the experiment also runs with clients drawn: the network on non-i.i.d. data, at printed
     utilisations."""
     if "utilization" in e.labels:

@@ -47,10 +47,10 @@ def paths(histories: Histories) -> pd.DataFrame:
             ("reference", name, -1, "slow_minimiser_pull", pulls[0]),
             ("reference", name, -1, "fast_minimiser_pull", pulls[1]),
         ]
-    drawn = theory.random_quadratics()
-    ours = theory.deviations(FIG1["fedagrac"], *drawn)
+    instances = theory.random_quadratics()
+    ours = theory.deviations(FIG1["fedagrac"], *instances)
     for name in theory.RIVALS:
-        straighter = theory.deviations(FIG1[name], *drawn) - ours > theory.TIE
+        straighter = theory.deviations(FIG1[name], *instances) - ours > theory.TIE
         rows += [("random", name, i, "straighter_path", float(won)) for i, won in enumerate(straighter)]
     return pd.DataFrame(rows, columns=["instance", "algorithm", "seed", "metric", "value"])
 
@@ -86,8 +86,8 @@ def readings(histories: Histories) -> pd.DataFrame:
     frame, parts = histories.frame, []
     split = frame["split"].fillna(OWN) if "split" in frame else frame["seed"].mask(frame["seed"] > -1, OWN)
     for (name, search), rows in frame.groupby([split, frame["utilization"].notna()], sort=False):
-        others = [c for c in label_columns(rows) if c == "split" or rows[c].isna().all()]
-        selected = replace(histories, frame=rows.drop(columns=others).infer_objects())
+        unused = [c for c in label_columns(rows) if c == "split" or rows[c].isna().all()]
+        selected = replace(histories, frame=rows.drop(columns=unused).infer_objects())
         if not search:
             raced = _raced(selected)
             for model, rate in RATES.items():
@@ -153,8 +153,8 @@ def timed(histories: Histories) -> pd.DataFrame:
     for e in histories.experiments:
         if "point" in e.labels:
             continue
-        own = (frame[[*SETTING, "algorithm"]] == [e.labels[c] for c in (*SETTING, "algorithm")]).all(axis=1)
-        for seed, run in frame[own].groupby("seed"):
+        mask = (frame[[*SETTING, "algorithm"]] == [e.labels[c] for c in (*SETTING, "algorithm")]).all(axis=1)
+        for seed, run in frame[mask].groupby("seed"):
             at = run["round"].to_numpy(int)
             time, bare = (theory.seconds(e, int(str(seed)), overheads)[at] for overheads in (True, False))
             parts.append(run.assign(time=time, bare=bare, sent=theory.bytes_per_round(e)))
@@ -232,6 +232,6 @@ def architecture(
         many = runs["layer"].transform("size")
         named = frame["layer"].where(many == 1, many.astype(str) + "x" + frame["layer"])
         frame = frame.assign(layer=named, value=runs["value"].transform("sum"))[~runs.cumcount().astype(bool)]
-    told = {"dataset": problem.data, "model": model, "algorithm": "na", "metric": "trainable_parameters", "seed": -1}
+    labels = {"dataset": problem.data, "model": model, "algorithm": "na", "metric": "trainable_parameters", "seed": -1}
     frame = frame.reset_index(drop=True)
-    return frame.assign(layer_index=frame.index + 1, value=frame["value"].astype(float), **told)
+    return frame.assign(layer_index=frame.index + 1, value=frame["value"].astype(float), **labels)

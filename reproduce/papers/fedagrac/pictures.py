@@ -28,8 +28,8 @@ def path(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     for paths in local_paths(experiment, LOCAL_ROUNDS):
         for i, color in ((SLOW, SLOW_COLOR), (FAST, FAST_COLOR)):
             ax.plot(*paths[i].T, color=color, linewidth=0.7, zorder=2)
-    look: dict[str, Any] = {"color": styles.BLACK, "marker": "o", "markersize": 2.6, "linewidth": 1.0, "zorder": 3}
-    ax.plot(*server[: SHOWN_ROUNDS + 1].T, label="model of the server, round by round", **look)
+    style: dict[str, Any] = {"color": styles.BLACK, "marker": "o", "markersize": 2.6, "linewidth": 1.0, "zorder": 3}
+    ax.plot(*server[: SHOWN_ROUNDS + 1].T, label="model of the server, round by round", **style)
     ax.plot([], [], color=SLOW_COLOR, linewidth=0.9, label="local path, 2 steps")
     ax.plot([], [], color=FAST_COLOR, linewidth=0.9, label="local path, 40 steps")
     place = ax.get_subplotspec()
@@ -67,12 +67,12 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
         ax.set_xticks([*ticks, places["increase"]], [*(f"{tick:g}" for tick in ticks), "\nincrease"])
     at = rows["lambda"].astype(str).map(places)
     line, rising = styles.of(["fedagrac", "fedagrac_increase"]).values()
-    for label, part, look in (
+    for label, part, style in (
         ("FedaGrac, constant λ", rows["lambda"] != "increase", line.plot),
         ("FedaGrac, λ that increases", rows["lambda"] == "increase", {**rising.plot, "linestyle": "none"}),
     ):
         if part.any():
-            figures.mean(ax, at[part], rows[part], spread="bars", label=label, **look)
+            figures.mean(ax, at[part], rows[part], spread="bars", label=label, **style)
     groups = rows.groupby(at)["value"]
     lost = groups.size() - groups.count()
     if lost.any():  # a line of text below the lowest bar
@@ -103,9 +103,9 @@ def rates(ax: Axes, histories: Histories, cells: pd.DataFrame, limits: tuple[flo
     categories.heatmap(ax, cells, x="lambda", y="learning_rate", names=names, limits=limits, label="accuracy (%)")
     columns, rows = (sorted(set(cells[name].astype(float))) for name in ("lambda", "learning_rate"))
     if histories.scale == "paper" and set(cells["model"]) == {"lr"} and 1.0 in columns and 0.005 in rows:
-        look: Any = {"fill": False, "edgecolor": styles.VERMILLION, "linewidth": 1.8, "zorder": 4, "gid": "printed"}
+        style: Any = {"fill": False, "edgecolor": styles.VERMILLION, "linewidth": 1.8, "zorder": 4, "gid": "printed"}
         corner = columns.index(1.0) - 0.5, rows.index(0.005) - 0.5
-        ax.add_patch(Rectangle(corner, 1, 1, label="best pair in the paper (Sec. 6.2)", **look))
+        ax.add_patch(Rectangle(corner, 1, 1, label="best pair in the paper (Sec. 6.2)", **style))
 
 
 def over_time(block: np.ndarray, histories: Histories, cells: pd.DataFrame) -> None:

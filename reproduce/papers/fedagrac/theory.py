@@ -66,25 +66,25 @@ def played(algorithm: Any, e: Floats, h: Floats, rounds: int) -> Iterator[tuple[
     lin, calibrated, mu = isinstance(algorithm, FedLin), isinstance(algorithm, FedaGrac), getattr(algorithm, "mu", 0.0)
     first = {"fedagrac": [FAST], "first": [SLOW, FAST], "reverse": [SLOW]}.get(getattr(algorithm, "scheme", ""), [])
     mean = np.mean(STEPS)
-    x, nu, own = np.zeros(e.shape[::2]), np.zeros_like(e[:, :1]), np.zeros_like(e)
+    x, nu, nu_i = np.zeros(e.shape[::2]), np.zeros_like(e[:, :1]), np.zeros_like(e)
     for t in range(rounds):
         full = np.einsum("ncij,ncj->nci", h, x[:, None] - e)
         if lin or (calibrated and t == 0):
-            nu, own = full.mean(1, keepdims=True), full
+            nu, nu_i = full.mean(1, keepdims=True), full
         paths, means = [], []
         for i, steps in enumerate(STEPS):
             rate = algorithm.lr * mean / steps if lin else algorithm.lr
             y, gradients = [x], []
             for _ in range(steps):
                 gradients.append(np.einsum("nij,nj->ni", h[:, i], y[-1] - e[:, i]))
-                y.append(y[-1] - rate * (gradients[-1] + nu[:, 0] - own[:, i] + mu * (y[-1] - x)))
+                y.append(y[-1] - rate * (gradients[-1] + nu[:, 0] - nu_i[:, i] + mu * (y[-1] - x)))
             paths.append(np.array(y))
             means.append(np.mean(gradients, axis=0))
         lengths = [mean / steps if isinstance(algorithm, FedNova) else 1.0 for steps in STEPS]
         x = x + np.mean([length * (path[-1] - x) for length, path in zip(lengths, paths, strict=True)], axis=0)
         if calibrated:
-            own = np.stack(means, axis=1)
-            sent = [full[:, i] if i in first else own[:, i] for i in (SLOW, FAST)]
+            nu_i = np.stack(means, axis=1)
+            sent = [full[:, i] if i in first else nu_i[:, i] for i in (SLOW, FAST)]
             nu = np.mean(sent, axis=0)[:, None]
         yield paths, x
 
@@ -100,8 +100,8 @@ def deviations(algorithm: Any, minimisers: Floats, hessians: Floats) -> Floats:
     best = np.linalg.solve(hessians.sum(1), np.einsum("ncij,ncj->ni", hessians, minimisers)[..., None])[..., 0]
     length = np.linalg.norm(best, axis=1)
     across = np.stack([-best[:, 1], best[:, 0]], axis=1) / length[:, None]
-    found: Floats = np.abs(np.einsum("tni,ni->tn", paths, across)).max(0) / length
-    return found
+    deviation: Floats = np.abs(np.einsum("tni,ni->tn", paths, across)).max(0) / length
+    return deviation
 
 
 def local_paths(experiment: Experiment, rounds: int) -> list[list[Floats]]:

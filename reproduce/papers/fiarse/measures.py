@@ -37,7 +37,7 @@ def of(histories: Histories, algorithms: Sequence[str] = (), *, trained: bool = 
     keep = frame["algorithm"].isin(algorithms or frame["algorithm"])
     if trained:
         sizes = histories.of("system.capacity.sizes")
-        in_training = [key in map(size_key, own) for key, own in zip(frame["key"], sizes, strict=True)]
+        in_training = [key in map(size_key, each) for key, each in zip(frame["key"], sizes, strict=True)]
         keep &= (frame["metric"] != "accuracy") | pd.Series(in_training, frame.index)
     return frame[keep]
 
@@ -73,8 +73,8 @@ def curves(histories: Histories, algorithms: Sequence[str]) -> pd.DataFrame:
     final = accuracy(histories, ("global",), algorithms, average=False)
     rows = of(histories, algorithms).assign(target_accuracy=histories.frame["target_accuracy"])
     reached = metrics.measured(Reach(horizon="clock.rounds", by_key=True), replace(histories, frame=rows))
-    found = pd.concat([final, by_size(reached, "global")], ignore_index=True)
-    return found.assign(target_accuracy=histories.frame["target_accuracy"].iloc[0])
+    cells = pd.concat([final, by_size(reached, "global")], ignore_index=True)
+    return cells.assign(target_accuracy=histories.frame["target_accuracy"].iloc[0])
 
 
 def clients(histories: Histories) -> pd.DataFrame:
@@ -180,10 +180,10 @@ def slices(histories: Histories) -> pd.DataFrame:
         "slice_participants": _first(histories, "holders"),
     }
     rows = [part.assign(metric=name, model_size=part["key"].map(size_label)) for name, part in parts.items()]
-    found = pd.concat(rows, ignore_index=True).drop(columns="key")
+    cells = pd.concat(rows, ignore_index=True).drop(columns="key")
     nested = _recorded(histories, "unnested")["value"].sum().reset_index().drop(columns="key")
     nested = nested.groupby([c for c in nested.columns if c != "value"], sort=False)["value"].sum().reset_index()
-    return pd.concat([found, nested.assign(metric="mask_nesting_violations", model_size="all")], ignore_index=True)
+    return pd.concat([cells, nested.assign(metric="mask_nesting_violations", model_size="all")], ignore_index=True)
 
 
 def _first(histories: Histories, metric: str) -> pd.DataFrame:

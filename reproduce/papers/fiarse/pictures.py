@@ -23,11 +23,11 @@ TICKS = ("1/256", "1/64", "1/16", "1/4", "1.0")
 
 def sizes_of(histories: Histories) -> tuple[float, ...]:
     """The trained sizes, largest first."""
-    found: tuple[float, ...] = histories.experiments[0].system.capacity.sizes
-    return found
+    sizes: tuple[float, ...] = histories.experiments[0].system.capacity.sizes
+    return sizes
 
 
-def histogram(ax: Axes, histories: Histories, found: pd.DataFrame) -> None:
+def histogram(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     """The accuracies of the clients with one method, stacked by size, the largest at the bottom as in the paper."""
     rows = histories.frame[(histories.frame["metric"] == "client_accuracy") & (histories.frame["seed"] == SEED)]
     first: Any = histories.experiments[0]
@@ -38,15 +38,15 @@ def histogram(ax: Axes, histories: Histories, found: pd.DataFrame) -> None:
     parts = [values[capacities == size] for size in sizes]
     names = [f"size {size_label(size_key(size))}" for size in sizes]
     colors = styles.ramp(len(sizes))[::-1]  # a size has the colour that it has where the smallest is first
-    look: dict[str, Any] = {"color": colors, "edgecolor": "white", "linewidth": 0.3}
-    ax.hist(parts, BINS[least : max(least + 1, most) + 1].tolist(), stacked=True, label=names, **look)
+    style: dict[str, Any] = {"color": colors, "edgecolor": "white", "linewidth": 0.3}
+    ax.hist(parts, BINS[least : max(least + 1, most) + 1].tolist(), stacked=True, label=names, **style)
     figures.reference(ax, float(values.mean()), "mean over clients", upright=True, color=styles.VERMILLION)
     ax.grid(visible=False, axis="x")
     ax.set(xlabel="accuracy (%)", ylabel="clients (number)")
 
 
 def curves(
-    axes: np.ndarray, histories: Histories, found: pd.DataFrame, algorithms: Sequence[str]
+    axes: np.ndarray, histories: Histories, cells: pd.DataFrame, algorithms: Sequence[str]
 ) -> list[dict[str, str]]:
     """Global accuracy over the rounds on one data set: one axes per size, the smallest first."""
     keys = [size_key(size) for size in sorted(sizes_of(histories))]
@@ -58,11 +58,11 @@ def curves(
     return [{"model_size": size_label(key), "last": rows["round"].max()} for key in keys]
 
 
-def sweep(ax: Axes, histories: Histories, found: pd.DataFrame, algorithms: Sequence[str]) -> None:
+def sweep(ax: Axes, histories: Histories, cells: pd.DataFrame, algorithms: Sequence[str]) -> None:
     """Final global accuracy over the size; markers at the trained ones."""
     all_sizes = sorted({1.0, *histories.experiments[0].algorithm.sweep})
     named = {size_label(size_key(size)): size for size in all_sizes}
-    rows = found.assign(size=found["model_size"].map(named))
+    rows = cells.assign(size=cells["model_size"].map(named))
     ax.set_xscale("log")
     figures.curves(ax, rows, x="size", order=algorithms)
     trained = sizes_of(histories)
@@ -73,26 +73,26 @@ def sweep(ax: Axes, histories: Histories, found: pd.DataFrame, algorithms: Seque
     ax.set(xlabel="size of the submodel (share of the weights)", ylabel="accuracy (%)")
 
 
-def exploration(axes: np.ndarray, histories: Histories, found: pd.DataFrame) -> None:
+def exploration(axes: np.ndarray, histories: Histories, cells: pd.DataFrame) -> None:
     """Two curves per size over the rounds: the share that submodels have reached, and the share that is replaced in
     them. The latter is noise from round to round: trailing means of ten rounds show its course."""
     rows = of(histories, trained=False)
     shown = {"explored": "share of the weights", "replaced": "share of the submodel"}
     titles = ("reached so far", "replaced since the round before")
     for ax, title, (metric, ylabel) in zip(axes.flat, titles, shown.items(), strict=True):
-        here = rows[(rows["metric"] == metric) & (rows["key"] != "1")]
-        keys = sorted(set(here["key"]), key=float)
+        selected = rows[(rows["metric"] == metric) & (rows["key"] != "1")]
+        keys = sorted(set(selected["key"]), key=float)
         names = {key: f"size {size_label(key)}" for key in keys}
         if metric == "explored":
             held = rows[rows["metric"] == "untrained"].groupby("round")["value"].mean()
             ax.plot(held.index, 1 - held, color=styles.GREY, linewidth=1.6, label="held by a participant", zorder=1.4)
         smooth = 10 if metric == "replaced" else 1
-        look: dict[str, Any] = {"order": keys, "styles": styles.ordered(keys), "names": names, "start": smooth - 1}
-        figures.curves(ax, metrics.smooth(here, smooth), series="key", **look)
+        style: dict[str, Any] = {"order": keys, "styles": styles.ordered(keys), "names": names, "start": smooth - 1}
+        figures.curves(ax, metrics.smooth(selected, smooth), series="key", **style)
         ax.set(title=title, xlabel="round", ylabel=ylabel)
 
 
-def patterns(histories: Histories, found: pd.DataFrame) -> Figure:
+def patterns(histories: Histories, cells: pd.DataFrame) -> Figure:
     """The network and the small client's part of it, method by method, in two consecutive rounds."""
     model: Any = histories.experiments[0].problem.model  # type: ignore[attr-defined]
     algorithms = [str(e.labels["algorithm"]) for e in histories.experiments]
