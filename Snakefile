@@ -1,4 +1,4 @@
-from reproduce.workflow import PAPER, Asked, file, job_of, kept
+from reproduce.workflow import PAPER, RuleInputs, file, job_of, updated
 from reproduce.runs import costs, plan
 from reproduce.settings import settings
 
@@ -6,15 +6,15 @@ from reproduce.settings import settings
 configfile: file(workflow)
 
 
-asked = Asked(workflow, config)
+inputs = RuleInputs(workflow, config)
 
 
 onstart:
-    asked.begin()
+    inputs.begin()
 
 
 onsuccess:
-    asked.end()
+    inputs.end()
 
 
 wildcard_constraints:
@@ -25,31 +25,31 @@ wildcard_constraints:
     part="[0-9]+",
 
 
-for each, files in asked.aliases().items():
+for each, files in inputs.aliases().items():
 
     rule:
         name:
             each
-        default_target: each == asked.default
+        default_target: each == inputs.default
         input:
             files,
         localrule: True
 
 
-for each, made in asked.made().items():
+for each, fixed in inputs.fixed_rules().items():
 
     rule:
         name:
             each
         input:
-            made.inputs,
+            fixed.inputs,
         output:
-            made.files,
+            fixed.files,
         log:
-            made.log,
+            fixed.log,
         localrule: True
         params:
-            commands=made.commands,
+            commands=fixed.commands,
         shell:
             "({params.commands}) 2>&1 | tee {log}"
 
@@ -57,7 +57,7 @@ for each, made in asked.made().items():
 # The results file is not what this rule makes: if a training fails on whatever machine, Snakemake removes the output.
 rule train:
     input:
-        asked.before,
+        inputs.before,
     output:
         touch("logs/{scale}/{paper}/{job}.due/trained"),
     log:
@@ -68,7 +68,7 @@ rule train:
         mem_mb=lambda w, attempt: costs.megabytes(job_of(w), attempt),
         gpu=int(settings().device == "cuda"),
     params:
-        command=asked.training,
+        command=inputs.training,
     shell:
         "({params.command}) > {log} 2>&1"
 
@@ -83,7 +83,7 @@ use rule train as part with:
 
 rule result:
     input:
-        asked.again,
+        inputs.again,
     output:
         "results/{scale}/{paper}/{job}.parquet",
     localrule: True
@@ -95,18 +95,18 @@ for kind, endings in plan.ENDINGS.items():
         name:
             kind
         input:
-            jobs=asked.results,
-            due=asked.marker,
+            jobs=inputs.results,
+            due=inputs.marker,
         output:
-            kept(f"{kind}s/{{scale}}/{{paper}}_{{name}}{ending}" for ending in endings),
-            kept(multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json")),
+            updated(f"{kind}s/{{scale}}/{{paper}}_{{name}}{ending}" for ending in endings),
+            updated(multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json")),
         log:
             "logs/{scale}/render/{paper}_{name}.log",
         wildcard_constraints:
             paper=PAPER[kind],
         localrule: True
         params:
-            command=asked.command,
+            command=inputs.command,
         shell:
             "set -o pipefail; "
             "{params.command} render --scale {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"

@@ -94,7 +94,7 @@ def crate() -> Entity:
 def _trainings(graph: Graph, job: plan.Job, author: Entity) -> Iterable[str]:
     """An action for each training of the runs of a job that can be used; yields when each was made."""
     trainings: dict[int, list[Stored]] = {}
-    for run in results.standing(job).there:
+    for run in results.standing(job).stored:
         trainings.setdefault(id(run.training), []).append(run)
     for number, runs in enumerate(trainings.values()):
         note = runs[0].training

@@ -244,7 +244,7 @@ def _half_files(place: Path) -> int:
     from reproduce.engine.checkpoint import load
 
     result = place / "result.parquet"
-    half = result.exists() and not store.found(result)[1]
+    half = result.exists() and not store.usable(result)[1]
     for checkpoint in place.glob("store/checkpoints/*.pt"):
         try:
             load(checkpoint)

@@ -62,7 +62,7 @@ def train(
     from reproduce.runs.job import begin, finish, frame
     from reproduce.settings import settings
 
-    here = settings()
-    asked = list(experiments) if isinstance(experiments, Sequence) else [experiments]
+    options = settings()
+    requested = list(experiments) if isinstance(experiments, Sequence) else [experiments]
     with settings_kept():
-        return frame(finish(begin(asked, seeds, here if threads is None else replace(here, threads=threads))))
+        return frame(finish(begin(requested, seeds, options if threads is None else replace(options, threads=threads))))

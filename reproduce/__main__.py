@@ -80,13 +80,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe left early (`... | head`)
         _leave_stdout()
     except Exception as error:  # the last resort: nobody can act on a traceback
-        said = " ".join(str(error).split())
-        if isinstance(error, MemoryError) or any(word in said for word in MEMORY):
+        message = " ".join(str(error).split())
+        if isinstance(error, MemoryError) or any(word in message for word in MEMORY):
             return _failed(
                 "error: there is not enough memory for this: ask for less at once, or use a larger machine", 2
             )
         if not isinstance(error, OSError):
-            return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
+            return _failed(f"error in the program: {type(error).__name__}: {message}; `--debug` shows where", 1)
         if error.filename is None:  # what could not be written is the output itself (`... > /dev/full`)
             _leave_stdout()
         return _failed(f"error: {error.filename or 'the output'}: {error.strerror or error}", 2)

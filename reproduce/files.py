@@ -143,11 +143,11 @@ def sole(path: Path, what: str) -> Iterator[None]:
 
 def sweep(folder: Path, name: str = "") -> None:
     """Remove the temporary files of processes that were killed long ago while they wrote `name` (any file) here."""
-    for left in folder.glob("*.tmp"):
-        ours = re.fullmatch(r"(.+)\.[0-9a-f]+\.tmp", left.name)
+    for leftover in folder.glob("*.tmp"):
+        ours = re.fullmatch(r"(.+)\.[0-9a-f]+\.tmp", leftover.name)
         with contextlib.suppress(OSError):  # gone in the meantime
-            if ours and name in ("", ours[1]) and time.time() - left.stat().st_mtime > STALE:
-                left.unlink()
+            if ours and name in ("", ours[1]) and time.time() - leftover.stat().st_mtime > STALE:
+                leftover.unlink()
 
 
 def read_yaml(path: Path) -> Any:

@@ -136,7 +136,7 @@ def merge(
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.locked(path.parent):
-        old, stored = found(path)
+        old, stored = usable(path)
         names = {run.name for run in runs}
         kept = [run for run in stored if run.name not in names and stays(run)]
         new = pa.Table.from_pandas(rows, preserve_index=False)
@@ -157,7 +157,7 @@ def _place(labels: Sequence[Mapping[str, Any]]) -> Any:
     return lambda piece: (order[piece[0].name[:-1]], piece[0].seed)
 
 
-def found(path: Path) -> tuple[pa.Table | None, tuple[Stored, ...]]:
+def usable(path: Path) -> tuple[pa.Table | None, tuple[Stored, ...]]:
     """Rows and runs of a results file; none of one that is not there, or cannot be used."""
     try:
         return result(path)
@@ -171,7 +171,7 @@ def check_data(
     """Raises UserError if runs that `merge` would keep beside `pairs` (labels, seed) were trained on other data of the
     same name. data: name -> checksum."""
     names = {(*sorted(labels.items()), seed) for labels, seed in pairs}
-    for run in found(path)[1]:
+    for run in usable(path)[1]:
         theirs = run.training.get("data", {})
         other = [name for name, digest in data.items() if theirs.get(name, digest) != digest]
         if other and run.name not in names and stays(run):
@@ -308,9 +308,9 @@ def record(cells: Path) -> Path:
     return cells.with_suffix(".json")
 
 
-def sealed(made: Mapping[str, Any], cells: Path) -> dict[str, Any]:
+def sealed(record: Mapping[str, Any], cells: Path) -> dict[str, Any]:
     """The content of the record of a file of cells: what it was made from, and its checksum."""
-    return {**made, "cells": of_file(cells)}
+    return {**record, "cells": of_file(cells)}
 
 
 def _broken(cells: Path) -> str:

@@ -55,12 +55,12 @@ def file(workflow: Any) -> str:
     UserError in a folder that is not the project's, unless it was named (`snakemake -d`) or is that of a workflow of
     which this one is a module: nothing is made there, and all would be trained again.
     """
-    root, here, own = _root(workflow), Path.cwd(), Path("config/config.yaml")
-    if not here.samefile(root) and workflow.is_main_process:
+    root, folder, local = _root(workflow), Path.cwd(), Path("config/config.yaml")
+    if not folder.samefile(root) and workflow.is_main_process:
         if workflow.overwrite_workdir is None and workflow.modifier.is_main_snakefile():
-            raise UserError(f"{here} is not the folder of the project: cd {root}, or name a folder to work in, -d .")
-        print(f"working in {here}: what {root} has made does not count here", file=sys.stderr)
-    return str(own if own.exists() else root / own)
+            raise UserError(f"{folder} is not the folder of the project: cd {root}, or name a folder to work in, -d .")
+        print(f"working in {folder}: what {root} has made does not count here", file=sys.stderr)
+    return str(local if local.exists() else root / local)
 
 
 @one_line()
@@ -104,7 +104,7 @@ SHOWN = (".png", ".md")
 
 
 @dataclass(frozen=True)
-class Made:
+class Rule:
     """A rule without wildcards: input files from a function, the files it makes, its log, and shell commands."""
 
     inputs: Callable[[Any], list[str]]
@@ -113,7 +113,7 @@ class Made:
     commands: str | Callable[[Any], str]
 
 
-def kept(files: Iterable[str]) -> list[Any]:
+def updated(files: Iterable[str]) -> list[Any]:
     """Output files as a rule declares them. What was there before stays until a new one is whole, and if none comes;
     Snakemake's report shows some, by paper, name and scale."""
     from snakemake.io import report
@@ -126,7 +126,7 @@ def kept(files: Iterable[str]) -> list[Any]:
     return [shown(file) if file.endswith(SHOWN) else update(file) for file in files]
 
 
-class Asked:
+class RuleInputs:
     """The input functions of the rules of one workflow, with its configuration."""
 
     def __init__(self, workflow: Any, config: dict[str, Any]) -> None:
@@ -136,30 +136,30 @@ class Asked:
         self.to_train: set[Known] = set()
         self.default = "all" if workflow.modifier.is_main_snakefile() else ""
         self.together = [*product(TOGETHER, papers())] if self.default else []  # a module's `end` is never called
-        self.told: set[str] = set()  # scales of which all was said at once
+        self.announced: set[str] = set()  # scales of which all was said at once
 
     def aliases(self) -> dict[str, list[str]]:
         """Targets that have no files of their own -> what they stand for, the report first."""
         targets = {scale: [f"report/{scale}/index.html", *plan.artifact_files(scale)] for scale in SCALES}
         return {"all": targets[self.config["scale"]], **targets}
 
-    def made(self) -> dict[str, Made]:
+    def fixed_rules(self) -> dict[str, Rule]:
         """Rules without wildcards: the reports, and all artifacts of a paper where they are made together."""
-        found = {}
+        rules = {}
         for scale in SCALES:
-            drawn, report = partial(self._drawn, scale), f"{self.command} report --scale {scale}"
-            found[f"report_{scale}"] = Made(drawn, [f"report/{scale}/index.html"], f"logs/{scale}/report.log", report)
+            inputs, report = partial(self._rendered, scale), f"{self.command} report --scale {scale}"
+            rules[f"report_{scale}"] = Rule(inputs, [f"report/{scale}/index.html"], f"logs/{scale}/report.log", report)
         for scale, paper in self.together:
             files = [f for a in plan.select(paper) for f in plan.outputs(scale, a.id)]
             whole, commands = partial(self._whole, scale, paper), partial(self._commands, scale, paper)
             if files:
-                found[f"{scale}_{paper}"] = Made(whole, kept(files), f"logs/{scale}/{paper}.log", commands)
-        return found
+                rules[f"{scale}_{paper}"] = Rule(whole, updated(files), f"logs/{scale}/{paper}.log", commands)
+        return rules
 
     @one_line()
-    def _drawn(self, scale: str, wildcards: Any) -> list[str]:
+    def _rendered(self, scale: str, wildcards: Any) -> list[str]:
         """The files of all artifacts of a scale; says first what it lacks, in place of a line for each."""
-        self.told.add(scale)
+        self.announced.add(scale)
         outdated.announce(scale, "", self._budget())
         return plan.artifact_files(scale)
 
@@ -214,7 +214,7 @@ class Asked:
 
     def _train(self, scale: str, name: str) -> tuple[Known, ...]:
         """The jobs to train for an artifact; said, unless all was."""
-        if scale not in self.told:
+        if scale not in self.announced:
             outdated.announce(scale, name, self._budget())
         return self._trains(outdated.training(scale, name, self._budget())[0])
 

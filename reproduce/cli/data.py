@@ -22,16 +22,16 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.data.load import available
     from reproduce.data.sources import SOURCES
 
-    here = settings()
-    wanted = tuple(SOURCES.values())
+    options = settings()
+    sources = tuple(SOURCES.values())
     if args.action == "get":
         if args.name is None:
             raise UserError("name the data set to fetch: reproduce data get NAME")
-        download(args.name, here)
-        wanted = tuple(source for source in wanted if source.name == args.name)
+        download(args.name, options)
+        sources = tuple(source for source in sources if source.name == args.name)
     rows = [
-        [s.name, available(s.name, here).state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence]
-        for s in wanted
+        [s.name, available(s.name, options).state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence]
+        for s in sources
     ]
     print_table(["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, ("TRAIN", "TEST"))
-    print(f"\ndata folder: {here.data}{'' if here.data.is_dir() else ' (does not exist)'}")
+    print(f"\ndata folder: {options.data}{'' if options.data.is_dir() else ' (does not exist)'}")

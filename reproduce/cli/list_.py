@@ -23,10 +23,10 @@ def run(args: argparse.Namespace) -> None:
     scale = plan.check_scale(args.scale)
     known, rows = catalogue(scale), []
     for a in known.select(args.target):
-        made = "no"
+        status = "no"
         if Path(plan.for_readers(scale, a.id, a.kind)[0]).exists() and has_numbers(scale, a.id):
-            made = "yes" if all(job.usable for job in known.of(a.id)) else "in part"
-        rows.append({**a._asdict(), "made": made})
+            status = "yes" if all(job.usable for job in known.of(a.id)) else "in part"
+        rows.append({**a._asdict(), "made": status})
     if args.json:
         print_json(rows)
         return

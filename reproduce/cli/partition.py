@@ -106,13 +106,13 @@ def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> N
     if len(held) > ROWS:
         print(f"... and {len(held) - ROWS:,} more clients (`--json` has all)")
     total, used = about["samples"]["train"].values()
-    drawn = f", of which {used:,} are in use, drawn with the seed {about['subset_seed']}" if used < total else ""
+    subset = f", of which {used:,} are in use, drawn with the seed {about['subset_seed']}" if used < total else ""
     seed = "" if about["seed"] is None else f"; seed {about['seed']}"
     enters = "" if about["depends_on_seed"] else "; the same for all seeds of runs"
     lines = [
         f"substitute at {benchmark.scale} scale: {benchmark.substitute}" if benchmark.substitute else "",
         f"partition: {about['partition']} among {about['clients']} clients{seed}{enters}",
-        f"data: {about['data']}, {total:,} training samples{drawn}; the clients hold {held['samples'].sum():,}",
+        f"data: {about['data']}, {total:,} training samples{subset}; the clients hold {held['samples'].sum():,}",
         f"SHA-256 of the data: {about['data_sha256']}",
         f"checksum of the partition: {about['checksum']}",
     ]

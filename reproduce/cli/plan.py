@@ -20,7 +20,7 @@ from dataclasses import asdict
 
 from reproduce import cli
 from reproduce.runs import costs, plan, rates, results
-from reproduce.runs.catalogue import Known, Listed, catalogue, seen
+from reproduce.runs.catalogue import Known, Listed, catalogue, statuses
 from reproduce.settings import budget, check_place, settings
 from reproduce.text import counted, duration, fill, print_json, print_table, short
 
@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> None:
     check_place()
     known = catalogue(args.scale)
     artifacts = known.select(args.target)
-    wanted = {a.id for a in artifacts}
-    jobs = [j for j in known.jobs if wanted.intersection(j.artifacts)]
+    ids = {a.id for a in artifacts}
+    jobs = [j for j in known.jobs if ids.intersection(j.artifacts)]
     budget()  # a wrong setting is reported before anything is estimated
     if args.json:
         print_json([describe(j) for j in jobs])
@@ -55,12 +55,12 @@ def run(args: argparse.Namespace) -> None:
     seconds, flops = [c.seconds for c in each], sum(c.flops for c in each)
     print()
     declared = f"{counted(len(jobs), 'job')}, {counted(sum(j.runs for j in jobs), 'run')}"
-    print(fill(f"{declared}; stored: {results.tally(seen(jobs))}"))
+    print(fill(f"{declared}; stored: {results.tally(statuses(jobs))}"))
     most, gpu = "at most " * any(j.at_most for j in able), settings().device == "cuda"
     total = f"{most}{short(flops)}FLOP, {costs.total_time(each)} {costs.processor()}{'' if gpu else busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
-    here = f"of similar committed runs, {rates.machine():.2g} times as long here as there"
-    print(fill(f"times: {'guessed, no GPU was measured (docs/gpu.md)' if gpu else here}"))
+    basis = f"of similar committed runs, {rates.machine():.2g} times as long here as there"
+    print(fill(f"times: {'guessed, no GPU was measured (docs/gpu.md)' if gpu else basis}"))
 
 
 def trains(job: Known) -> bool:
@@ -101,5 +101,5 @@ def describe(job: Known) -> dict[str, object]:
     """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates for all its seeds (bounds of which
     are `most`, and the FLOPs, if `at_most`), `missing` is "" if it can run."""
     what = ("paper", "scale", "panel", "artifacts", "experiments", "seeds", "runs", "at_most", "output", "state")
-    told = {"missing": plan.missing(job), "done": job.holds, "result": job.words}
-    return {"job": job.name, **{name: getattr(job, name) for name in what}, **asdict(job.cost), **told}
+    status = {"missing": plan.missing(job), "done": job.holds, "result": job.words}
+    return {"job": job.name, **{name: getattr(job, name) for name in what}, **asdict(job.cost), **status}

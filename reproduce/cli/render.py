@@ -50,7 +50,7 @@ def _render(scale: str, name: str, width: float) -> None:
     outputs = [Path(file) for file in plan.outputs(scale, name)]
     for file in outputs:
         files.check_writable(file)
-    artifact, made = plan.artifact(name), plan.made_from(scale, name)  # before they are read: the cells have no more
+    artifact, record = plan.artifact(name), plan.made_from(scale, name)  # before they are read: the cells have no more
     histories = render.read(artifact, scale, plan.sources(scale, name), plan.seeds_read(scale, name))
     states = {job.panel.name: results.standing(job).words for job in plan.artifact_jobs(scale, name)}
     for panel, reason in histories.missing:
@@ -59,5 +59,5 @@ def _render(scale: str, name: str, width: float) -> None:
     if width:
         print(*written, sep="\n")
         return
-    files.write_text(outputs[-1], json.dumps(store.sealed(made, outputs[-2]), indent=1) + "\n")
+    files.write_text(outputs[-1], json.dumps(store.sealed(record, outputs[-2]), indent=1) + "\n")
     print("written:", next(file for file in outputs if file.suffix in (".png", ".md")))

@@ -46,11 +46,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Replays the jobs. Raises UserError at the end, for jobs that cannot be replayed and for results that differ."""
-    wanted = {a.id for a in plan.select(args.target)}
+    ids = {a.id for a in plan.select(args.target)}
     check_place()
     files.check_writable(results.replay_file(args.scale))
     every = plan.jobs(args.scale)
-    jobs = [j for j in every if wanted.intersection(j.artifacts) and results.standing(j).exists]
+    jobs = [j for j in every if ids.intersection(j.artifacts) and results.standing(j).exists]
     todo, failed, lines = [j for j in jobs if pending(j, args.again)], [], []
     if todo and not args.target:
         raise UserError(f"name a paper or an artifact to replay; there are {costs(todo, args.scale)}")
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
     results.drop_replays(args.scale, every)
     deviating = [line["job"] for line in lines if line["agrees"] == "no"]
     agree = f", {len(lines) - len(deviating) if deviating else 'all'} agree" * bool(lines)
-    print(f"replayed {len(lines)}{agree}; {results.tally(run.seen for j in jobs for run in results.standing(j).runs)}")
+    print(f"replayed {len(lines)}{agree}; {results.tally(r.status for j in jobs for r in results.standing(j).runs)}")
     differing = dict.fromkeys([*deviating, *(f"{j.paper}/{j.name}" for j in jobs if "not reproduced" in states(j))])
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
@@ -115,7 +115,7 @@ def replay(job: Job) -> Mapping[str, str]:
     from reproduce.report.histories import Source, load
     from reproduce.runs import replay
 
-    runs = results.standing(job).there
+    runs = results.standing(job).stored
     problems: list[Any] = [e.problem for e in job.experiments]
     rounds = depth(job)
     counts = Counter(run.seed for run in runs)
@@ -127,7 +127,7 @@ def replay(job: Job) -> Mapping[str, str]:
     source, start, precision = code(job.experiments), time.monotonic(), runs[0].precision
     stored = load([Source(job.panel.name, Path(job.output))], job.scale, experiments=job.experiments).frame
     outcome = replay.replay(job.experiments, seeds, length, stored, precision)
-    here = machine()
+    host = machine()
     return {
         "job": f"{job.paper}/{job.name}",
         "result": max(run.training["date"] for run in runs),
@@ -142,8 +142,8 @@ def replay(job: Job) -> Mapping[str, str]:
         "noise": "" if math.isnan(outcome.noise) else f"{outcome.noise:.2g}",
         "agrees": "yes" if outcome.agrees else "no",
         "seconds": f"{time.monotonic() - start:.1f}",
-        "processor": str(here["processor"]),
-        "instructions": str(here["instructions"]),
+        "processor": str(host["processor"]),
+        "instructions": str(host["instructions"]),
         "date": now(),
     }
 

@@ -61,8 +61,8 @@ def in_turn(jobs: Sequence[Job], train: Callable[[Job], None]) -> None:
     gc.freeze()
     failed = []
     for i, job in enumerate(jobs):
-        left = f"job {i + 1} of {len(jobs)}: {job.name}; about {duration(sum(ahead[i:]))} left for all"
-        print(left, file=sys.stderr)
+        progress = f"job {i + 1} of {len(jobs)}: {job.name}; about {duration(sum(ahead[i:]))} left for all"
+        print(progress, file=sys.stderr)
         sys.stdout.flush()
         child = os.fork()
         if not child:  # the process of that job, which fails as if it had been called with it alone

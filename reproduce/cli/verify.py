@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from reproduce import cli
 from reproduce.errors import UserError
 from reproduce.runs import outdated, plan, results
-from reproduce.runs.catalogue import catalogue, seen
+from reproduce.runs.catalogue import catalogue, statuses
 from reproduce.settings import check_place
 from reproduce.text import fill, paint, print_table
 
@@ -49,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     scale = plan.check_scale(args.scale)
-    wanted = {a.id for a in plan.select(args.target)}
+    ids = {a.id for a in plan.select(args.target)}
     check_place()
     if args.expected or args.update:
         compare(scale, args.update)
@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.verdicts.claims import claims_files
     from reproduce.verdicts.scoreboard import claims, headline, scoreboard, to_json
 
-    files = [f for f in claims_files() if any(name.startswith(f"{f.paper}/") for name in wanted)]
-    of_target = [v for v in scoreboard(scale, files=files) if v.artifact in wanted or not args.target]
+    files = [f for f in claims_files() if any(name.startswith(f"{f.paper}/") for name in ids)]
+    of_target = [v for v in scoreboard(scale, files=files) if v.artifact in ids or not args.target]
     board = [v for v in of_target if args.only in (None, v.verdict)]
     if args.json:
         print(to_json(board))
@@ -67,13 +67,13 @@ def run(args: argparse.Namespace) -> None:
         print(f"no claim{about} " + (f"has the verdict '{args.only}'" if args.only else "is declared"))
     else:
         in_full = bool(args.target or args.only)
-        told = claims(board)
-        head, rows = tally(told)
+        evaluated = claims(board)
+        head, rows = tally(evaluated)
         print_table(head, rows, head[1:])
         print()
-        lines = [line for verdict in COLOURS for line in group(verdict, told, in_full, args.only == "not run")]
+        lines = [line for verdict in COLOURS for line in group(verdict, evaluated, in_full, args.only == "not run")]
         print("\n".join([*lines, *listed_checks(board)]))
-        runs = results.tally(seen(catalogue(scale).jobs))
+        runs = results.tally(statuses(catalogue(scale).jobs))
         whole_scale = [] if args.target else headline(scale, of_target)
         print(
             "\n".join(map(fill, [*whole_scale, f"{runs}.", *(f"refused: {line}" for line in outdated.refused(scale))]))
@@ -85,7 +85,7 @@ def compare(scale: str, update: bool) -> None:
     instead. Raises UserError if numbers deviate, or if results or the committed file are missing."""
     from reproduce.runs import expected
 
-    measured = expected.found(scale)
+    measured = expected.numbers(scale)
     summary = f"{len(measured):,} numbers of {measured['job'].nunique()} jobs"
     if update:
         expected.write(scale, measured)

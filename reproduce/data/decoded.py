@@ -38,13 +38,13 @@ class Decoded:
         return {name: np.asarray(np.load(Path(self.folder, f"{name}.npy"), mmap_mode="r")) for name in self.sums}
 
 
-def find(root: Path, name: str, wanted: Callable[[Decoded], bool]) -> Decoded | None:
-    """The first whole copy of the data set `name` that is `wanted`."""
+def find(root: Path, name: str, accepted: Callable[[Decoded], bool]) -> Decoded | None:
+    """The first whole copy of the data set `name` that is `accepted`."""
     for stamp in sorted(root.glob(f"{name}-*/{STAMP}")):
         try:
             content = json.loads(files.read_text(stamp))
             copy = Decoded(str(stamp.parent), *content[1:])
-            if content[0] != FORMAT or not wanted(copy):
+            if content[0] != FORMAT or not accepted(copy):
                 continue
             paths = {name: stamp.with_name(f"{name}.npy") for name in copy.sums}
             if {name: _sum_of(path, path.stat().st_mtime_ns) for name, path in paths.items()} == copy.sums:

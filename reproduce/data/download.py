@@ -73,7 +73,7 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
     layout = official or source.layouts[-1 if source.name in ARCHIVES else 0]
     absent = [file for file in layout.files if not (folder / file.path).exists()]
     if official:
-        made = {file.path: _fetch(URLS[file.path], temporary / file.path) for file in absent}
+        downloads = {file.path: _fetch(URLS[file.path], temporary / file.path) for file in absent}
         for file in absent:
             verified(file, temporary, source.name)
     elif source.name in ARCHIVES:
@@ -86,16 +86,16 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
         # Zip files are unpacked safely, and so are tar files from Python 3.11.4 on.
         safe: Any = {"filter": "data"} if packed.suffix == ".gz" and hasattr(tarfile, "data_filter") else {}
         shutil.unpack_archive(packed, temporary / "unpacked", **safe)
-        made = {f.path: temporary / "unpacked" / inside / Path(f.path).name for f in absent}
+        downloads = {f.path: temporary / "unpacked" / inside / Path(f.path).name for f in absent}
     elif source.name in TORCHVISION:
         path, whole, side = layout.files[0].path, temporary / "whole.npz", temporary / "whole.sha256"
         np.savez_compressed(whole, allow_pickle=False, **of_torchvision(source, temporary, download=True))
         side.write_text(f"{sha256(whole)}  {Path(path).name}\n")
-        made = {f"{path}.sha256": side, path: whole}  # alone the side file is harmless, the archive would be refused
+        downloads = {f"{path}.sha256": side, path: whole}  # alone the side file is harmless, the archive is refused
     else:
         files = " and ".join(file.path for file in layout.files)
         raise UserError(f"{source.name} is nowhere to be fetched: copy {files} into the data folder (docs/data.md)")
-    for path, fetched in made.items():
+    for path, fetched in downloads.items():
         os.replace(fetched, folder / path)
     return layout
 

@@ -68,7 +68,7 @@ class UserData:
     @property
     def copy(self) -> store.Decoded:
         """The decoded copy; UserError if it is not there any more."""
-        decoded = _found(self.sha256)
+        decoded = _stored(self.sha256)
         if decoded is None:
             raise UserError(f"the decoded copy of your data is not in {settings().store}: give the files once more")
         return decoded
@@ -127,14 +127,14 @@ def bring(where: Any, label: str = LABEL, holder: str = "", drop: Sequence[str] 
         where, what = Path(where), spelled(where)
         if not where.exists():
             raise UserError(f"{what} is not there: name {FILES}")
-    parts, left = read(where, what, label)
+    parts, remarks = read(where, what, label)
     for name in drop:
         if not any([columns.pop(name, None) is not None for columns in parts.values()]):
             raise UserError(f"{what} has no column {name} that could be left out")
     arrays, notes = _arranged(parts, what, label, holder)
     sha256, y, shape = summed(arrays.values()), arrays["train_y"], arrays["train_x"].shape[1:]
-    if not _found(sha256):
-        store.write(settings().store / "data", "own", sha256, arrays, "; ".join(notes + left))
+    if not _stored(sha256):
+        store.write(settings().store / "data", "own", sha256, arrays, "; ".join(notes + remarks))
     shape = (shape[2], *shape[:2]) if len(shape) == 3 else shape
     holders = int(arrays["holders"].max()) + 1 if holder else 0
     data = UserData(sha256, shape, len(y), len(arrays["test_y"]), int(y.max()) + 1, holders)
@@ -142,7 +142,7 @@ def bring(where: Any, label: str = LABEL, holder: str = "", drop: Sequence[str] 
     return data
 
 
-def _found(sha256: str) -> store.Decoded | None:
+def _stored(sha256: str) -> store.Decoded | None:
     return store.find(settings().store / "data", "own", lambda copy: copy.sha256 == sha256)
 
 
@@ -161,9 +161,9 @@ def _arranged(parts: Mapping[str, Columns], what: str, label: str, holder: str) 
         raise UserError(f"{what} has one class, {classes[0]}: there must be two at least")
     kept, rows = np.arange(len(number)), x["train"]
     if "test" in parts:
-        own, found = _numbered(parts["test"], f"{what}, test part", label)
-        y["test"] = classes.get_indexer(found)[own]
-        if strange := [name for name in found if name not in classes]:
+        codes, uniques = _numbered(parts["test"], f"{what}, test part", label)
+        y["test"] = classes.get_indexer(uniques)[codes]
+        if strange := [name for name in uniques if name not in classes]:
             raise UserError(f"{what}: the class {strange[0]} is in the test part and not in the training part")
         if np.array_equal(rows, x["test"]) and np.array_equal(number, y["test"]):
             notes.append("the training part and the test part are the same samples")
@@ -215,18 +215,18 @@ def _numbered(columns: Columns, what: str, name: str) -> tuple[NDArray[Any], pd.
     values = columns.get(name, np.zeros(0))
     values = values[:, 0] if values.shape[1:] == (1,) else values
     names = pd.Series(values if values.ndim == 1 and values.dtype.kind != "c" else [], dtype=object)
-    numbers, found = pd.factorize(names.replace("", None), sort=True)
+    numbers, uniques = pd.factorize(names.replace("", None), sort=True)
     wrong = (
         "is not there, or has no rows" if not len(values)
         else "has lists in it (one-hot labels?)" if values.ndim > 1
         else "has complex numbers" if values.dtype.kind == "c"
         else f"is empty in row {numbers.argmin()} (rows count from 0)" if numbers.min() < 0
-        else f"has {found[found % 1 != 0][0]}" if values.dtype.kind == "f" and (found % 1).any()
+        else f"has {uniques[uniques % 1 != 0][0]}" if values.dtype.kind == "f" and (uniques % 1).any()
         else ""
     )  # fmt: skip
     if wrong:
         raise UserError(f"{what}: the column {name} {wrong}: use class numbers or names, or --label another column")
-    return numbers, pd.Index(found)
+    return numbers, pd.Index(uniques)
 
 
 def _numbers(columns: Columns, what: str, names: list[str]) -> NDArray[Any]:

@@ -89,39 +89,39 @@ def _archive(path: Path, label: str) -> dict[str, Columns]:
     return parts
 
 
-def _columns(given: Any, what: str, label: str, notes: list[str]) -> Columns:
+def _columns(source: Any, what: str, label: str, notes: list[str]) -> Columns:
     """The columns of a folder or a table, of LEAF's JSON (x, labels, `user`), of a `datasets.Dataset`, a DataFrame,
     arrays by name, arrays (x, y), or a data set of torch with pairs (x, y)."""
     import pandas as pd
     from datasets import Dataset
 
-    if isinstance(given, Path) and (files := _leaf_files(given)):
+    if isinstance(source, Path) and (files := _leaf_files(source)):
         held = [pair for file in files for pair in json.loads(file.read_text())["user_data"].items()]
         for user, of in held:
             if len(of["x"]) != len(of["y"]):
                 raise UserError(f"{what}: the user {user} has {len(of['x'])} samples and {len(of['y'])} labels")
         x, y = (np.concatenate([np.asarray(of[name]) for _, of in held if len(of["y"])]) for name in "xy")
         return {"x": x, label: y, "user": np.repeat([user for user, _ in held], [len(of["y"]) for _, of in held])}
-    if isinstance(given, Path) and given.is_dir():
-        pictures, classes = classed(files := listed(given), what)
-        if others := len(files) - len(pictures):
-            notes.append(f"{others} files of {what} are no pictures")
-        return {"image": pixels(_whole(((str(f), given / f) for f in pictures), what), what), label: np.array(classes)}
-    if isinstance(given, Path):
-        return _rows(_table(given, what), what, notes)
-    if isinstance(given, pd.DataFrame):
-        given = Dataset.from_pandas(given, preserve_index=False)
-    if isinstance(given, Dataset):
-        return _rows(given, what, notes)
-    if isinstance(given, dict):
-        return given
-    if hasattr(given, "__len__") and not isinstance(given, tuple | np.ndarray):
-        pairs = [given[i] for i in range(len(given))]
-        given = np.stack([np.asarray(x) for x, _ in pairs]), [y for _, y in pairs]
-    if not isinstance(given, tuple) or len(given) != 2:
-        wanted = "a folder, a file, arrays (x, y), a DataFrame, a datasets.Dataset or a DatasetDict"
-        raise UserError(f"{what}: give {wanted}, not a {type(given).__name__}")
-    return {"x": np.asarray(given[0]), label: np.asarray(given[1])}
+    if isinstance(source, Path) and source.is_dir():
+        pictures, classes = classed(files := listed(source), what)
+        if skipped := len(files) - len(pictures):
+            notes.append(f"{skipped} files of {what} are no pictures")
+        return {"image": pixels(_whole(((str(f), source / f) for f in pictures), what), what), label: np.array(classes)}
+    if isinstance(source, Path):
+        return _rows(_table(source, what), what, notes)
+    if isinstance(source, pd.DataFrame):
+        source = Dataset.from_pandas(source, preserve_index=False)
+    if isinstance(source, Dataset):
+        return _rows(source, what, notes)
+    if isinstance(source, dict):
+        return source
+    if hasattr(source, "__len__") and not isinstance(source, tuple | np.ndarray):
+        pairs = [source[i] for i in range(len(source))]
+        source = np.stack([np.asarray(x) for x, _ in pairs]), [y for _, y in pairs]
+    if not isinstance(source, tuple) or len(source) != 2:
+        accepted = "a folder, a file, arrays (x, y), a DataFrame, a datasets.Dataset or a DatasetDict"
+        raise UserError(f"{what}: give {accepted}, not a {type(source).__name__}")
+    return {"x": np.asarray(source[0]), label: np.asarray(source[1])}
 
 
 def _whole(files: Iterable[tuple[str, Any]], what: str) -> Iterator[tuple[str, Any]]:

@@ -27,7 +27,7 @@ class Later:
         self._module = module
 
     def __getattr__(self, name: str) -> Function:
-        return lambda *given, **options: getattr(import_module(self._module), name)(*given, **options)
+        return lambda *args, **options: getattr(import_module(self._module), name)(*args, **options)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def forked(
     """
     if (torch := sys.modules.get("torch")) and torch.cuda.is_initialized():
         return [function(lambda message: idle()) for function in functions]
-    context, here = multiprocessing.get_context("fork"), multiprocessing.current_process()
+    context, parent = multiprocessing.get_context("fork"), multiprocessing.current_process()
     results: dict[int, Any] = {}
     working: dict[Connection, tuple[int, Any]] = {}  # pipe -> number of the function, process
     try:
@@ -50,10 +50,10 @@ def forked(
             for i in range(len(results) + len(working), min(len(functions), len(results) + at_once)):
                 pipe, theirs = context.Pipe(duplex=False)
                 child = context.Process(target=_call, args=(functions[i], theirs, os.getpid()))
-                daemonic, here.daemon = here.daemon, False  # a worker of a pool may have this child, which ends with it
+                daemonic, parent.daemon = parent.daemon, False  # a pool's worker may have a child, which ends with it
                 with warnings.catch_warnings(action="ignore"):  # this process's other threads hold nothing it needs
                     child.start()
-                here.daemon = daemonic
+                parent.daemon = daemonic
                 theirs.close()
                 working[pipe] = i, child
             ready: Any = wait([*working], 0.2)

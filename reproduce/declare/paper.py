@@ -102,8 +102,8 @@ def _layout(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def metric(name: str, paper: str = "") -> Metric:
     """A metric of the paper, else one that runs record, else that of any paper, else one of which nothing is said."""
-    own = papers()[paper].metrics if paper in papers() else {}
-    return own.get(name) or _metrics().get(name) or Metric("", "none", "")
+    declared = papers()[paper].metrics if paper in papers() else {}
+    return declared.get(name) or _metrics().get(name) or Metric("", "none", "")
 
 
 @cache
@@ -165,28 +165,28 @@ class Paper:
 
     def file(self, name: str) -> Path:
         """A file of its folder; UserError if it is not there."""
-        if not (found := self.folder / name).is_file():
+        if not (path := self.folder / name).is_file():
             raise UserError(f"{self.place}/{name} is not there")
-        return found
+        return path
 
     @cached_property
     def artifacts(self) -> tuple[Artifact, ...]:
         """Figures before tables, 2 before 10. TypeError for a name that occurs twice, UserError for words on none."""
-        told = _entries(self.folder / "artifacts.yaml", LAYOUT)
+        layouts = _entries(self.folder / "artifacts.yaml", LAYOUT)
         ordered = sorted(self.module("artifacts").ARTIFACTS, key=lambda artifact: natural(artifact.name))
-        if extra := told.keys() - {artifact.name for artifact in ordered}:
+        if extra := layouts.keys() - {artifact.name for artifact in ordered}:
             raise UserError(f"{self.place}/artifacts.yaml: artifacts.py has no '{min(extra)}'")
         for one, other in pairwise(ordered):
             if one.name == other.name:
                 raise TypeError(f"{self.place}/artifacts.py: two artifacts have the name '{one.name}'")
-        return tuple(replace(a, **_layout(told[a.name])) if a.name in told else a for a in ordered)
+        return tuple(replace(a, **_layout(layouts[a.name])) if a.name in layouts else a for a in ordered)
 
     @property
     def declared(self) -> tuple[Artifact, ...]:
         """The artifacts that are figures and tables of the paper."""
         return tuple(a for a in self.artifacts if a.name.startswith(("fig", "table")))
 
-    def made(self, scale: str, results: Path = Path("results")) -> int:
+    def with_numbers(self, scale: str, results: Path = Path("results")) -> int:
         """The number of declared artifacts that have cells at a scale, whole or in part."""
         return sum(has_numbers(scale, artifact.id, results) for artifact in self.declared)
 
@@ -194,14 +194,14 @@ class Paper:
 @cache
 def papers() -> Mapping[str, Paper]:
     """Key -> paper, as they are found. UserError for a folder of a user's own that has none."""
-    found = [(file, "reproduce.papers.") for file in sorted((PACKAGE / "papers").glob("*/paper.yaml"))]
-    if own := os.environ.get("REPRODUCE_PAPERS"):
-        own_files = sorted(Path(own).absolute().glob("*/paper.yaml"))
+    files = [(file, "reproduce.papers.") for file in sorted((PACKAGE / "papers").glob("*/paper.yaml"))]
+    if folder := os.environ.get("REPRODUCE_PAPERS"):
+        own_files = sorted(Path(folder).absolute().glob("*/paper.yaml"))
         if not own_files:
-            raise UserError(f"REPRODUCE_PAPERS: no folder in {own} has a paper.yaml")
+            raise UserError(f"REPRODUCE_PAPERS: no folder in {folder} has a paper.yaml")
         sys.path.append(str(own_files[0].parents[1]))
-        found += [(file, "") for file in own_files]
-    return {file.parent.name: _read(file, f"{package}{file.parent.name}") for file, package in found}
+        files += [(file, "") for file in own_files]
+    return {file.parent.name: _read(file, f"{package}{file.parent.name}") for file, package in files}
 
 
 def _read(file: Path, package: str) -> Paper:
@@ -231,8 +231,8 @@ def has_numbers(scale: str, artifact: str, results: Path = Path("results")) -> b
 
 def total() -> str:
     """Figures and tables declared of those that the papers have."""
-    found = papers().values()
-    return f"{sum(len(p.declared) for p in found)} of {sum(p.figures + p.tables for p in found)}"
+    every = papers().values()
+    return f"{sum(len(p.declared) for p in every)} of {sum(p.figures + p.tables for p in every)}"
 
 
 @cache

@@ -168,7 +168,7 @@ def claims_table(boards: Boards) -> str:
     board, words = boards["paper"], [word for word in JUDGED if word not in ON_SUBSTITUTE.values()]
     parts: list[tuple[list[Any], Counter[str]]] = []
     for key, of in papers().items():
-        verdicts, with_numbers = [v for v in board if v.paper == key], [of.made(scale) for scale in boards]
+        verdicts, with_numbers = [v for v in board if v.paper == key], [of.with_numbers(scale) for scale in boards]
         first = [f"[{of.name}](docs/papers/{key}.md)", of.figures + of.tables, *with_numbers, len(claims(verdicts))]
         parts.append((first, counts(verdicts)))
     sums = [sum(first[k] for first, _ in parts) for k in (1, 2, 3)]

@@ -30,7 +30,7 @@ from reproduce.pages.summary import Summary, register, summary
 from reproduce.report.histories import one_split
 from reproduce.report.names import pretty
 from reproduce.runs import outdated, plan, results
-from reproduce.runs.catalogue import catalogue, seen
+from reproduce.runs.catalogue import catalogue, statuses
 from reproduce.runs.provenance import commit
 from reproduce.text import counted_seeds, duration, short
 from reproduce.verdicts import wording
@@ -148,7 +148,7 @@ def page(scale: str, verdicts: Sequence[Verdict], others: Sequence[str] = (), ho
         total=total,
         statements=len(verdicts),
         check=CHECK,
-        results=results.tally(seen(catalogue(scale).jobs)),
+        results=results.tally(statuses(catalogue(scale).jobs)),
         headline=headline(scale, verdicts),
         refused=outdated.refused(scale),
         grounds=by_ground(verdicts),
@@ -197,7 +197,7 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     rests += ["one data partition for all seeds"] * any(map(one_split, seeds))
     rests += [f"{len(seeds)} of {len(declared)} settings are run"] * (len(seeds) < len(declared))
     yield "Rests on", "; ".join(rests)
-    yield "Results", results.tally(run.seen for run in stored)
+    yield "Results", results.tally(run.status for run in stored)
     trainings = [*{id(run.stored.training): run.stored.training for run in stored if run.stored}.values()]
     yield "Commit", _several(n["git"] for n in trainings)
     yield "Device", _several(str(n.get("gpu", n.get("device", "cpu").upper())) for n in trainings)

@@ -265,7 +265,7 @@ def minutes(scale: str, paper: str = "", *names: str) -> str:
 def spent(jobs: Sequence[plan.Job]) -> str:
     """Processor time of the committed runs of jobs; results from before it was recorded count with their time on the
     clock."""
-    runs = [run for job in jobs for run in results.standing(job).there]
+    runs = [run for job in jobs for run in results.standing(job).stored]
     trainings = {id(run.training): run.training for run in runs}.values()
     seconds = sum(float(note.get("cpu_seconds", note.get("seconds")) or 0) for note in trainings)
     return duration(seconds) if seconds else "not trained" if jobs else "no training"

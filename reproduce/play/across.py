@@ -126,7 +126,7 @@ def heat(table: pd.DataFrame) -> Figure:
     for i, algorithm in enumerate(matrix.algorithms):
         for j, benchmark in enumerate(matrix.benchmarks):
             if cell := matrix.cells.get((algorithm, benchmark)):
-                if cell["state"] == "ok" and apart(cell):
+                if cell["state"] == "ok" and excludes_zero(cell):
                     gains[i, j] = gained(cell)
                 ink = "white" if gains[i, j] > BORDERS[-2] else GREY if cell["state"] == "refused" else "black"
                 ax.text(j, i, _boxed(matrix, cell), ha="center", va="center", fontsize=6, color=ink)
@@ -162,7 +162,7 @@ def gained(cell: Cell) -> float:
     return min(max(gap, BORDERS[0] * 0.999), BORDERS[-1] * 0.999)
 
 
-def apart(cell: Cell) -> bool:
+def excludes_zero(cell: Cell) -> bool:
     """Tells whether the interval of the difference excludes zero; if seeds agree, whether it exceeds rounding."""
     low, high = cell["difference_low"], cell["difference_high"]
     if math.isnan(low):

@@ -131,7 +131,7 @@ class Benchmark:
         if declared:
             clock, options = self._policed(declared.clock, dict(spec.options), spec.text)
             algorithm = declared.algorithm
-            return declared, replace(algorithm, **_given(type(algorithm), options, spec.text)), clock
+            return declared, replace(algorithm, **_checked(type(algorithm), options, spec.text)), clock
         if named is None:
             raise unknown("algorithm", spec.name, {*NAMES, *self.own})
         clock = self.template.clock
@@ -144,7 +144,7 @@ class Benchmark:
             del taken["server_lr"]
         if cls.draws and not isinstance(taken["participation"], WeightedDraws):
             taken["participation"] = WeightedDraws(getattr(taken["participation"], "k", self._present))
-        return self.template, cls(**{**taken, **_given(cls, options, spec.text)}), clock
+        return self.template, cls(**{**taken, **_checked(cls, options, spec.text)}), clock
 
     @property
     def _present(self) -> int:
@@ -163,7 +163,7 @@ class Benchmark:
         return replace(clock, policy=policy), {k: v for k, v in options.items() if k not in of_policy}
 
 
-def _given(cls: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
+def _checked(cls: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
     """The options of an algorithm, checked; `lam` is FedaGrac's calibration rate, `draws` says how many are drawn."""
     numbers = dict(options)
     records: dict[str, Any] = {}
@@ -195,13 +195,13 @@ def find(name: str, scale: str) -> Benchmark:
     if known and plan.check_scale(scale) not in known:
         raise UserError(f"{name} is at {' and '.join(known)} scale; at {scale} scale name a panel, PAPER/PANEL")
     full, short, rounds = known.get(scale, name).partition("@")
-    where, _, wanted = full.partition(":")
+    where, _, labels = full.partition(":")
     panels = _panels(where.partition("/")[0], plan.check_scale(scale))
     if where in NAMES:
         raise UserError(f"{where} is an algorithm, not a benchmark: name it before --on")
     if where not in panels:
         raise unknown("benchmark", name, [*ALIASES, *panels])
-    experiments = [e for e in panels[where].experiments if _has(e, wanted, name)]
+    experiments = [e for e in panels[where].experiments if _has(e, labels, name)]
     if not experiments:
         raise UserError(f"{name}: no experiment of the panel has these labels")
     if values := _settings(experiments):
@@ -252,9 +252,9 @@ def _settings(experiments: list[Experiment]) -> dict[str, list[str]]:
     return {k: list(dict.fromkeys(str(e.labels.get(k)) for e in references)) for k in differ}
 
 
-def _has(e: Experiment, wanted: str, name: str) -> bool:
+def _has(e: Experiment, labels: str, name: str) -> bool:
     """Tells whether the experiment has all labels of "a=1,b=x"."""
-    for part in filter(None, wanted.split(",")):
+    for part in filter(None, labels.split(",")):
         label, equals, value = part.partition("=")
         if not equals or label not in e.labels:
             raise UserError(f"{name}: labels are given as label=value, and the panel has {', '.join(e.labels)}")

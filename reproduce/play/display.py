@@ -32,13 +32,13 @@ def header(table: pd.DataFrame) -> list[str]:
 
 def rows(table: pd.DataFrame) -> list[list[str]]:
     """The cells under `header` of a `summary`, but for what does not fit."""
-    lines, apart = [], [name for name in BESIDE if name in table]
+    lines, columns = [], [name for name in BESIDE if name in table]
     for one in table[~table["status"].str.startswith("refused")].to_dict("records"):
         mean, interval = number(one["mean"]), span(one["low"], one["high"])
         difference = number(one["difference"]), span(one["difference_low"], one["difference_high"])
         rank = "" if math.isnan(one["rank"]) else f"{one['rank']:.0f}"
         rate = "" if math.isnan(one["lr"]) else f"{one['lr']:.3g}"
-        clients = [number(one[name] / (1e6 if name == "bytes_to_target" else 1)) for name in apart]
+        clients = [number(one[name] / (1e6 if name == "bytes_to_target" else 1)) for name in columns]
         named = [one["benchmark"], one["algorithm"], rate]
         state = one["status"].partition(": ")[0].replace(AT_EDGE, f" {across.EDGE}")
         lines.append([*named, mean, interval, *difference, *clients, rank, state])
@@ -119,17 +119,17 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
     if not any(match.reported(e) for e in match.entries):
         return endings
     with figures.style():
-        drawn = _curves(match) if len(match.benchmarks) == 1 else across.heat(summary(frame))
-        captions.say(drawn, headline(match, drawn))
-        figures.save(drawn, output)
+        fig = _curves(match) if len(match.benchmarks) == 1 else across.heat(summary(frame))
+        captions.say(fig, headline(match, fig))
+        figures.save(fig, output)
     return [*endings, ".png", ".pdf"]
 
 
-def headline(match: Match, drawn: Figure) -> str:
+def headline(match: Match, fig: Figure) -> str:
     """The text above a picture: scale, substitutes, seeds, and what bands are."""
     substitutes = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
     seeds = f"{counted(len(match.seeds), 'seed').capitalize()}."
-    return " ".join([scale_line(match.benchmarks[0].scale, substitutes), seeds, *captions.marks(drawn)])
+    return " ".join([scale_line(match.benchmarks[0].scale, substitutes), seeds, *captions.marks(fig)])
 
 
 def _curves(match: Match) -> Figure:

@@ -122,12 +122,12 @@ class Match:
     def groups(self, jobs: Iterable[tuple[Entry, Job]]) -> list[tuple[list[Entry], list[Job]]]:
         """Groups to train together: the package's algorithms on one benchmark with equal seeds, as many as fit into
         half of the memory; own ones alone."""
-        found: dict[object, list[tuple[list[Entry], list[Job]]]] = {}
+        by_key: dict[object, list[tuple[list[Entry], list[Job]]]] = {}
         filled: dict[object, float] = {}
         for entry, j in jobs:
             trained = results.standing(j).holds  # and lacks its models: all of its runs are trained again
             key = (entry.benchmark.name, j.panel.seeds, entry.spec if entry.own else None, trained)
-            cohorts, size = found.setdefault(key, []), costs.held(j)
+            cohorts, size = by_key.setdefault(key, []), costs.held(j)
             if not cohorts or filled[key] + size > memory() / 2:
                 cohorts.append(([], []))
                 filled[key] = 0.0
@@ -135,28 +135,28 @@ class Match:
             entries.append(entry)
             members.append(j)
             filled[key] += size
-        return [cohort for cohorts in found.values() for cohort in cohorts]
+        return [cohort for cohorts in by_key.values() for cohort in cohorts]
 
     def _settle(self) -> list[Entry]:
         """Choose the rates whose grids are there and hold; returns the entries whose rates are still to be chosen."""
         grids = [(e, grid) for e in self.entries if (grid := self.grid(e))]
-        left = [e for e, grid in grids if not all(map(self.holds, grid))]
+        unsettled = [e for e, grid in grids if not all(map(self.holds, grid))]
         for entry, _ in grids:
-            if entry not in left:
+            if entry not in unsettled:
                 self._choose(entry)
-        return left
+        return unsettled
 
     def _jobs(self) -> list[tuple[Entry, Job]]:
         """The grids, and the reported seeds at today's rates."""
-        found = [(e, j) for e in self.entries for j in self.grid(e)]
-        return found + [(e, j) for e in self.entries if (j := self.reported(e)) is not None]
+        grids = [(e, j) for e in self.entries for j in self.grid(e)]
+        return grids + [(e, j) for e in self.entries if (j := self.reported(e)) is not None]
 
     def cost(self) -> str:
         """One line: what is to be trained, tuning included, how long that takes on one core, and the most memory."""
-        left = [id(e) for e in self._settle()]
+        unsettled = [id(e) for e in self._settle()]
         jobs = self._jobs()
         # A rate that is still to be chosen may be any: what is reported at it counts as missing.
-        due = [(e, j) for e, j in jobs if (id(e) in left and j.panel.seeds == self.seeds) or not self.holds(j)]
+        due = [(e, j) for e, j in jobs if (id(e) in unsettled and j.panel.seeds == self.seeds) or not self.holds(j)]
         cohorts = [members for _, members in self.groups(due)]
         each = [costs.cost(joined(members)) for members in cohorts]
         if not each:
@@ -165,7 +165,7 @@ class Match:
         samples, flops, seconds = (sum(getattr(c, k) for c in each) for k in ("samples", "flops", "seconds"))
         most = max(c.bytes + sum(map(costs.held, members)) for c, members in zip(each, cohorts, strict=True))
         runs = sum(j.runs for _, j in due)
-        missing = ("at most " if left else "") + f"{len(due)} of {len(jobs)} results"
+        missing = ("at most " if unsettled else "") + f"{len(due)} of {len(jobs)} results"
         return (
             f"{missing} to train, {counted(runs, 'run')} in {counted(len(each), 'cohort')}: "
             f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core, "
@@ -278,8 +278,8 @@ class Match:
 
     def histories(self, benchmark: Benchmark) -> pd.DataFrame:
         """The curves of a benchmark: algorithm, seed, round, time, value, status."""
-        found = [(e, self.reported(e)) for e in self.entries if e.benchmark is benchmark]
-        curves = [scores.evaluations(j, benchmark).assign(algorithm=e.spec.text) for e, j in found if j is not None]
+        jobs = [(e, self.reported(e)) for e in self.entries if e.benchmark is benchmark]
+        curves = [scores.evaluations(j, benchmark).assign(algorithm=e.spec.text) for e, j in jobs if j is not None]
         return pd.concat(curves, ignore_index=True)
 
 
@@ -291,9 +291,9 @@ def models_there(j: Job) -> bool:
 
 def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
     """The job of an experiment, which the record of replays knows by this name."""
-    told = json.dumps([experiment.declaration, canonical(experiment.labels), seeds])
+    identity = json.dumps([experiment.declaration, canonical(experiment.labels), seeds])
     word = re.sub("[^a-z0-9]", "-", entry.spec.name.lower())
-    name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
+    name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
     panel = Panel(name, (experiment,), seeds, f"benchmark of {entry.benchmark.panel}")
     return Job(entry.benchmark.scale, "play", name, panel, (experiment,), (), entry.benchmark.slug)
 

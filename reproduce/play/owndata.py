@@ -163,10 +163,10 @@ def benchmarks(
     own = Own(brought, name, _model(model), split, clients, epochs, by_client, metric, lr_decay, target, attack)
     if metric == "auc" and brought and len(np.unique(brought.load().test_y)) < 2:
         raise UserError("--metric auc: the test part has one class, and the curve needs two")
-    made = [_replaced(find(name, scale), own) for name in dict.fromkeys(on)] or [_plain(own, scale)]
-    if target is not None and any(b.has_data and not 1 < target <= 100 for b in made):
+    chosen = [_replaced(find(name, scale), own) for name in dict.fromkeys(on)] or [_plain(own, scale)]
+    if target is not None and any(b.has_data and not 1 < target <= 100 for b in chosen):
         raise UserError(f"--target {target:g}: scores are in percent, 80 say")
-    return made
+    return chosen
 
 
 def _model(model: Any) -> Model | None:
@@ -210,8 +210,8 @@ def _words(record: Any) -> str:
     """A network or a partition as it is written, without what is the default."""
     if isinstance(record, ByColumn | FromFile | Network):
         return str(record)
-    told = {f.name: v for f in dataclasses.fields(record) if (v := getattr(record, f.name)) != f.default}
-    return type(record).__name__ + (f"({', '.join(f'{k}={v!r}' for k, v in told.items())})" if told else "")
+    options = {f.name: v for f in dataclasses.fields(record) if (v := getattr(record, f.name)) != f.default}
+    return type(record).__name__ + (f"({', '.join(f'{k}={v!r}' for k, v in options.items())})" if options else "")
 
 
 def _plain(own: Own, scale: str) -> Benchmark:

@@ -23,7 +23,7 @@ from reproduce.declare.paper import total
 from reproduce.errors import UserError
 from reproduce.runs import costs, plan, results
 from reproduce.runs.costs import Cost
-from reproduce.runs.results import Seen
+from reproduce.runs.results import RunStatus
 from reproduce.settings import seeds, settings, variable
 
 
@@ -43,7 +43,7 @@ class Known:
     """A job without its experiments, of which there are so many.
 
     cost: of all its runs; due: of those to train, of all if none is; memory: in megabytes. at_most: may runs end at a
-    target? exists, refused, usable, holds, state, words: as of `results.Standing`. seen: how many of its runs are how.
+    target? exists, refused, usable, holds, state, words: as of `results.Standing`. statuses: with numbers of runs.
     digest: see `plan.digest`.
     """
 
@@ -66,7 +66,7 @@ class Known:
     holds: bool
     state: str
     words: str
-    seen: tuple[tuple[Seen, int], ...]
+    statuses: tuple[tuple[RunStatus, int], ...]
     digest: str
 
     @property
@@ -93,9 +93,9 @@ class Catalogue(NamedTuple):
         return [job for job in self.jobs if artifact in job.artifacts]
 
 
-def seen(jobs: Iterable[Known]) -> Iterator[Seen]:
+def statuses(jobs: Iterable[Known]) -> Iterator[RunStatus]:
     """The state of each of the runs of jobs."""
-    return (run for job in jobs for run, count in job.seen for _ in range(count))
+    return (run for job in jobs for run, count in job.statuses for _ in range(count))
 
 
 def catalogue(scale: str) -> Catalogue:
@@ -124,7 +124,7 @@ def _read(data: dict[str, Any]) -> Known:
     """A job as it was kept: lists are tuples again."""
     of = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
     of |= {name: Cost(**data[name]) for name in ("cost", "due")}
-    return Known(**of | {"seen": tuple((Seen(*run), count) for run, count in data["seen"])})
+    return Known(**of | {"statuses": tuple((RunStatus(*run), count) for run, count in data["statuses"])})
 
 
 def follows(scale: str) -> str:
@@ -134,8 +134,8 @@ def follows(scale: str) -> str:
     paths = [os.path.join(root, name) for top in folders for root, _, names in os.walk(top) for name in names]
     paths += [str(results.replay_file(scale)), *map(str, Path("results", scale).glob("*/*.parquet"))]
     stamps = [(path, results.stamp(path)) for path in sorted(paths) if not path.endswith(".pyc")]
-    here = settings()
-    options = here.precision, here.precision_asked, here.device, here.to_target, here.reuse
+    current = settings()
+    options = current.precision, current.precision_asked, current.device, current.to_target, current.reuse
     return hashlib.sha256(json.dumps([stamps, os.getcwd(), platform.node(), seeds(), options]).encode()).hexdigest()
 
 
@@ -160,6 +160,6 @@ def known(job: plan.Job) -> Known:
         due=costs.due(job),
         memory=costs.memory(job),
         at_most=costs.at_most(job),
-        seen=tuple(Counter(run.seen for run in standing.runs).items()),
+        statuses=tuple(Counter(run.status for run in standing.runs).items()),
         digest=plan.digest(job, settings().precision),
     )

@@ -56,14 +56,14 @@ def together(experiments: Sequence[Experiment], seeds: Sequence[int], known: End
 
 def cost(job: Job) -> Cost:
     """Estimated cost of a job, whose experiments train in one cohort."""
-    sources = ends.there(job.scale, job.paper) if at_most(job) and job.paper in papers() else ((), ())
+    sources = ends.sources(job.scale, job.paper) if at_most(job) and job.paper in papers() else ((), ())
     return _cost(job, settings().to_target, settings().device, *sources)
 
 
 @lru_cache(10_000)
 def _cost(job: Job, to_target: bool, device: str, jobs: Sequence[Job], stamps: object) -> Cost:
     experiments = [e.to_target if to_target else e for e in job.experiments]
-    return together(experiments, job.panel.seeds, ends.seen(jobs, stamps))
+    return together(experiments, job.panel.seeds, ends.committed(jobs, stamps))
 
 
 def due(job: Job) -> Cost:
@@ -76,8 +76,8 @@ def due(job: Job) -> Cost:
 def total_time(costs: Iterable[Cost]) -> str:
     """The time of all together: "about 2 h (≤ 9 h) + ≤ 3 h"; the last term is of runs for which no committed run says
     where they end."""
-    found = [*costs]
-    seconds, most, loose = (sum(getattr(c, name) for c in found) for name in ("seconds", "most", "loose"))
+    listed = [*costs]
+    seconds, most, loose = (sum(getattr(c, name) for c in listed) for name in ("seconds", "most", "loose"))
     known = max(0.0, seconds - loose)
     exact = most - seconds < 0.005 * most
     bounded = f"about {duration(known)} (≤ {duration(most - loose)})"
@@ -120,13 +120,13 @@ def megabytes(job: Known, attempt: int = 1) -> int:
 def memory(job: Job) -> int:
     """Megabytes for a training: torch and the data set, and one and a half times the estimate with what all runs keep;
     where the job was trained before, not less than a quarter more than it had then."""
-    peak = max((run.training.get("peak_memory", 0) for run in results.standing(job).there), default=0)
-    return math.ceil(max(2000 + 1.5 * (due(job).bytes + kept(job)) / 1e6, 1.25 * peak / 1e6))
+    peak = max((run.training.get("peak_memory", 0) for run in results.standing(job).stored), default=0)
+    return math.ceil(max(2000 + 1.5 * (due(job).bytes + state_bytes(job)) / 1e6, 1.25 * peak / 1e6))
 
 
-def kept(job: Job) -> float:
+def state_bytes(job: Job) -> float:
     """Bytes of the states of all runs of a job."""
-    return len(job.panel.seeds) * sum(map(rates.kept, job.experiments))
+    return len(job.panel.seeds) * sum(map(rates.state_bytes, job.experiments))
 
 
 def held(job: Job) -> float:

@@ -27,7 +27,7 @@ def early(e: Experiment) -> bool:
     return getattr(e.clock, "until", None) is not None
 
 
-def there(scale: str, paper: str) -> tuple[tuple[Job, ...], tuple[object, ...]]:
+def sources(scale: str, paper: str) -> tuple[tuple[Job, ...], tuple[object, ...]]:
     """The jobs of a paper whose runs may end at a target, and what changes with their results."""
     jobs = _early(scale, paper, seeds())
     return jobs, tuple(results.stamp(j.output) for j in jobs)
@@ -39,7 +39,7 @@ def _early(scale: str, paper: str, seeds: object) -> tuple[Job, ...]:
 
 
 @lru_cache(16)
-def seen(jobs: Sequence[Job], stamps: object) -> Ends:
+def committed(jobs: Sequence[Job], stamps: object) -> Ends:
     """The ends of the committed runs of these jobs; `stamps` renew the cache."""
     return of(run for j in jobs for run in results.standing(j).runs)
 

@@ -26,7 +26,7 @@ def file(scale: str) -> Path:
     return Path(f"results/{scale}.csv")
 
 
-def found(scale: str) -> pd.DataFrame:
+def numbers(scale: str) -> pd.DataFrame:
     """The numbers of the results that are there; UserError if some are not, or not whole."""
     return pd.concat([_means(job) for job in plan.jobs(scale)], ignore_index=True)[COLUMNS]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from reproduce import files, store
 from reproduce.runs import costs, plan, results
-from reproduce.runs.catalogue import Known, catalogue, seen
+from reproduce.runs.catalogue import Known, catalogue, statuses
 from reproduce.settings import budget as hours_allowed
 from reproduce.settings import seeds
 from reproduce.text import counted
@@ -58,26 +58,26 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Known, ...],
     What is left out is used as it is, if it is of the same declaration.
     """
     files = plan.outputs(scale, name)[:-1] if name else []  # the record may be older than records are
-    made, due, left = bool(files) and all(Path(f).exists() for f in files), [], []
+    complete, due, skipped = bool(files) and all(Path(f).exists() for f in files), [], []
     for job in jobs(scale).of(name) if name else jobs(scale).jobs:
         if job.holds:
             continue
         if plan.missing(job):
-            left.append((job, plan.missing(job)))
+            skipped.append((job, plan.missing(job)))
         elif job.due.seconds > 3600 * allowed.hours:
-            left.append((job, costs.over(allowed.hours)))
-        elif made and not allowed.gaps and _gap(job):
-            left.append((job, "a gap of what is there"))
+            skipped.append((job, costs.over(allowed.hours)))
+        elif complete and not allowed.gaps and _gap(job):
+            skipped.append((job, "a gap of what is there"))
         else:
             due.append(job)
-    return tuple(due), tuple(left)
+    return tuple(due), tuple(skipped)
 
 
 def _gap(job: Known) -> bool:
     """Tells whether the job has no results, or usable ones with fewer or shorter runs than declared. Missing runs are
     no gap if seeds were set: these are trained whatever is there."""
-    missing = any(run.state == "missing" for run, _ in job.seen)
-    early = any(run.early for run, _ in job.seen)
+    missing = any(run.state == "missing" for run, _ in job.statuses)
+    early = any(run.early for run, _ in job.statuses)
     return not job.exists or (job.usable and (early or missing) and not (missing and seeds() is not None))
 
 
@@ -85,16 +85,16 @@ def _gap(job: Known) -> bool:
 def announce(scale: str, name: str, allowed: Budget) -> None:
     """Say on stderr, once: what will be trained for an artifact ("": for a whole scale), how long that takes, what is
     left out, if anything."""
-    due, left = training(scale, name, allowed)
+    due, skipped = training(scale, name, allowed)
     parts = []
     if due:
-        states = results.deviations([run for run in seen(due) if run.due])
+        states = results.deviations([run for run in statuses(due) if run.due])
         parts.append(f"trains {total(due)} ({states})")
-        stale = sum(all(run.state == "stale" for run, _ in job.seen if run.due) for job in due)
+        stale = sum(all(run.state == "stale" for run, _ in job.statuses if run.due) for job in due)
         parts += [f"`reproduce replay {name} --scale {scale}` may re-check {stale} instead"] if stale and name else []
-    for (reason, usable), count in Counter((reason, job.usable) for job, reason in left).items():
+    for (reason, usable), count in Counter((reason, job.usable) for job, reason in skipped).items():
         parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
-    if able := [job for job, reason in left if not plan.missing(job)]:
+    if able := [job for job, reason in skipped if not plan.missing(job)]:
         most = max(job.due.seconds for job in able) / 3600
         parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains the {len(able)} too")
     if parts:
@@ -136,12 +136,12 @@ def render_marker(scale: str, name: str, allowed: Budget) -> list[str]:
 
 def fresh(scale: str, name: str, allowed: Budget) -> bool:
     """Tells whether all files of an artifact are there and up to date, with nothing to train for it."""
-    made = plan.outputs(scale, name)
-    if not all(Path(f).exists() for f in made):
+    outputs = plan.outputs(scale, name)
+    if not all(Path(f).exists() for f in outputs):
         return False
     try:
-        record = json.loads(files.read_text(Path(made[-1])))
-        of_today = record == store.sealed(plan.made_from(scale, name, jobs(scale).of(name)), Path(made[-2]))
+        record = json.loads(files.read_text(Path(outputs[-1])))
+        of_today = record == store.sealed(plan.made_from(scale, name, jobs(scale).of(name)), Path(outputs[-2]))
     except (OSError, ValueError, RecursionError):  # damaged: `render` says what is wrong
         return False
     return of_today and not training(scale, name, allowed)[0]

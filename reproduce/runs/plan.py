@@ -64,7 +64,7 @@ class Job:
         return len(self.experiments) * len(self.panel.seeds)
 
     @cached_property
-    def own(self) -> bool:
+    def has_own_code(self) -> bool:
         """Tells whether an experiment of the job has a user's own code."""
         return any(map(own_code, self.experiments))
 
@@ -118,8 +118,8 @@ def job(scale: str, paper: str, name: str) -> Job:
 
 def artifact_jobs(scale: str, name: str) -> tuple[Job, ...]:
     """The jobs whose results the artifact with the id `name` reads."""
-    wanted = artifact(name)
-    return tuple(j for j in _jobs(check_scale(scale), wanted.paper, seeds()).values() if wanted.id in j.artifacts)
+    reader = artifact(name)
+    return tuple(j for j in _jobs(check_scale(scale), reader.paper, seeds()).values() if reader.id in j.artifacts)
 
 
 def seeds_read(scale: str, name: str) -> dict[str, tuple[int, ...]]:
@@ -148,12 +148,12 @@ def _jobs(scale: str, paper: str, override: tuple[int, ...] | None) -> dict[str,
             if not _JOB_NAME.fullmatch(name):
                 raise UserError(f"job name '{name}' of {paper}: algorithms are named with a-z, 0-9, '_' and '-'")
             trained = {e.declaration for e in experiments}
-            wanted = tuple(
+            ids = tuple(
                 reader
                 for reader, part in readers[panel_name].items()
                 if part.experiments == declared.experiments or any(e.declaration in trained for e in part.experiments)
             )
-            by_name[name] = Job(scale, paper, name, panel, experiments, wanted)
+            by_name[name] = Job(scale, paper, name, panel, experiments, ids)
     return by_name
 
 
@@ -212,20 +212,20 @@ def artifact_files(scale: str) -> list[str]:
 def sources(scale: str, name: str) -> list[Source]:
     """The results files of an artifact's jobs, which rendering reads. The remark on one without results follows from
     the declaration alone, not from the data and the budget of this machine."""
-    found = []
+    files = []
     for j in artifact_jobs(scale, name):
         data = f" on {' and '.join(map(pretty, j.requires))}" if j.requires else ""
-        found.append(Source(j.panel.name, Path(j.output), f"no results yet{data}", j.experiments))
-    return found
+        files.append(Source(j.panel.name, Path(j.output), f"no results yet{data}", j.experiments))
+    return files
 
 
 @cache
-def drawn(paper: str) -> str:
+def draw_digest(paper: str) -> str:
     """Digest of what draws a paper's artifacts: its modules and printed numbers, the report's, and how the names in
     them are printed."""
-    own = papers()[paper].folder
+    folder = papers()[paper].folder
     patterns = ("*.py", "artifacts.yaml", "metrics.yaml", "reported/*.csv")
-    of_paper = (file for pattern in patterns for file in own.glob(pattern))
+    of_paper = (file for pattern in patterns for file in folder.glob(pattern))
     code = frozenset([*PACKAGE.glob("report/*.py"), *of_paper])
     used = {word for f in code if f.parent != PACKAGE / "report" for word in re.findall(r"\w+", read_text(f))}
     names = {word: text for word, text in sorted(words().items()) if word in used}
@@ -239,8 +239,8 @@ def made_from(scale: str, name: str, read: Iterable[Job | Known] | None = None) 
     for file in (Path(j.output) for j in (artifact_jobs(scale, name) if read is None else read)):
         with suppress(OSError, UserError):  # none, or one that cannot be read: `histories` says so
             digests[file.stem] = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
-    made = {"drawn by": drawn(artifact(name).paper), "results": digests}
-    return made | {"seeds": list(only)} if (only := seeds()) else made
+    record = {"drawn by": draw_digest(artifact(name).paper), "results": digests}
+    return record | {"seeds": list(only)} if (only := seeds()) else record
 
 
 def missing(job: Job | Known) -> str:

@@ -51,17 +51,17 @@ def estimate(experiment: Experiment, seeds: Sequence[int]) -> Work:
         return Work(0.0, 0.0, 1e6)
     samples = runs * clock.samples(experiment)
     evaluated = runs * clock.evaluations(experiment) * problem.sizes[1]
-    passes = samples * (3 + others(experiment.algorithm.rule())) + evaluated
+    passes = samples * (3 + extra_passes(experiment.algorithm.rule())) + evaluated
     return Work(samples, 2 * macs(model, problem.sample.shape) * passes, 4.0 * model.parameters * 40 + 5e8)
 
 
-def others(rule: Rule) -> int:
+def extra_passes(rule: Rule) -> int:
     """Forward passes of a step through other models than the one it trains: teachers, the start, the previous one. A
     second pass of the model itself, there and back, is three."""
     return bool(rule.distill) + (2 + 3 * rule.second_pass) * bool(rule.contrast)
 
 
-def kept(experiment: Experiment) -> float:
+def state_bytes(experiment: Experiment) -> float:
     """Bytes of the state of a run, which lives as long as its job: model, server's vectors, vectors of the clients, and
     of sessions the stored models with their fingerprints. A quadratic has a few numbers."""
     problem: Any = experiment.problem
@@ -73,7 +73,7 @@ def held(experiment: Experiment) -> float:
     """Bytes that a run needs at most beside what every cohort needs: what it keeps, and what it asks for at once. That
     was up to 68 vectors of a model, with twenty clients in a round (AG News in Table 1 of dynamic_init), and about half
     of it with ten (160 runs of FedaGrac's Table 2)."""
-    return kept(experiment) + _vectors(experiment.problem, 70)
+    return state_bytes(experiment) + _vectors(experiment.problem, 70)
 
 
 def _vectors(problem: Any, count: int) -> float:

@@ -75,9 +75,9 @@ def replay(
     tolerance = TOLERANCE["float64" if exact else precision]
     if not exact and any((rows["deviation"] > tolerance).any() for rows in compared):
         with moved():
-            others = frame(_trained(experiments, seeds, rounds, precision)[0])
+            repeated = frame(_trained(experiments, seeds, rounds, precision)[0])
         for run, end, rows in zip(runs, ends, compared, strict=True):
-            noise = _noise(_compare(run, others, end), tolerance)
+            noise = _noise(_compare(run, repeated, end), tolerance)
             rows["noise"] = noise.reindex(rows["round"], method="ffill").to_numpy()
     rows = pd.concat(compared)
     if rows.empty:
@@ -167,8 +167,8 @@ def _beside(ours: pd.DataFrame, stored: pd.DataFrame, end: float = math.inf) -> 
     sizes = stored_rows["value"].abs().where(np.isfinite(stored_rows["value"])).groupby(stored_rows["metric"]).max()
     scale = both["metric"].map(sizes).fillna(1.0).clip(lower=1.0)
     # Schedules are float64 in all runs.
-    late = _apart(both["time"], both["time_stored"]) > TOLERANCE["float64"] * both["time_stored"].abs().clip(lower=1.0)
-    deviation = (_apart(both["value"], both["value_stored"]) / scale).mask(late | (both["where"] != "both"), math.inf)
+    late = _gap(both["time"], both["time_stored"]) > TOLERANCE["float64"] * both["time_stored"].abs().clip(lower=1.0)
+    deviation = (_gap(both["value"], both["value_stored"]) / scale).mask(late | (both["where"] != "both"), math.inf)
     lacking = {"left_only": ", not in the results file", "right_only": ", not in the replay", "both": ""}
     what = [
         f"{row['metric']}{' of ' * bool(row['key'])}{row['key']} at round {row['round']}{lacking[row['where']]}"
@@ -180,7 +180,7 @@ def _beside(ours: pd.DataFrame, stored: pd.DataFrame, end: float = math.inf) -> 
 def beside(job: Job, file: Path) -> str:
     """A file that was trained of a job beside the job's results file, in a line: how many numbers, how far they are
     apart, the tolerance, and whether, or to which round, they agree."""
-    stored, (ours, runs), path = results.standing(job).there, store.read(file), Path(job.output)
+    stored, (ours, runs), path = results.standing(job).stored, store.read(file), Path(job.output)
     pairs = [(run, old) for run in runs for old in stored if old.name == run.name]
     if not pairs:
         return f"{file}: {path} has nothing to compare it with"
@@ -200,7 +200,7 @@ def beside(job: Job, file: Path) -> str:
     return f"{file} beside {path}: {numbers}, {most['deviation']:.2g} apart (tolerance {tolerance:g}): {outcome}"
 
 
-def _apart(ours: pd.Series[float], theirs: pd.Series[float]) -> pd.Series[float]:
+def _gap(ours: pd.Series[float], theirs: pd.Series[float]) -> pd.Series[float]:
     """|ours - theirs|; two missing values are equal, one is infinitely far from a number."""
     distance = (ours - theirs).abs()
     return distance.where(np.isfinite(distance), math.inf).mask((ours == theirs) | (ours.isna() & theirs.isna()), 0.0)

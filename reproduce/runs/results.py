@@ -51,12 +51,12 @@ REPLAYED = (
 """The columns of the record of replays, results/SCALE/replay.csv: one line a job, what was compared, did it agree?"""
 
 
-class Seen(NamedTuple):
+class RunStatus(NamedTuple):
     """The state of a run, and whether it is there, ended at its target, is of uncommitted code, and is due for
     training."""
 
     state: str
-    there: bool
+    stored: bool
     early: bool
     uncommitted: bool
     due: bool
@@ -78,9 +78,9 @@ class Joined:
         return self.state not in ("current", "re-checked") or (self.early and not settings().to_target)
 
     @property
-    def seen(self) -> Seen:
+    def status(self) -> RunStatus:
         uncommitted = bool(self.stored and self.stored.training["git"].endswith("+"))
-        return Seen(self.state, bool(self.stored), self.early, uncommitted, self.due)
+        return RunStatus(self.state, bool(self.stored), self.early, uncommitted, self.due)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Standing:
     exists: bool = False
 
     @property
-    def there(self) -> list[Stored]:
+    def stored(self) -> list[Stored]:
         """The stored runs that can be used."""
         return [run.stored for run in self.runs if run.stored]
 
@@ -122,10 +122,10 @@ class Standing:
         """The state in words, for people; "" for a missing file."""
         if self.refused or not self.exists:
             return self.refused
-        return deviations([run.seen for run in self.runs]) or "current"
+        return deviations([run.status for run in self.runs]) or "current"
 
 
-def deviations(runs: Sequence[Seen]) -> str:
+def deviations(runs: Sequence[RunStatus]) -> str:
     """The deviations of runs from today's code and from what is declared, in words: "3 of 9 runs missing; ..."; "" if
     none."""
     counts = Counter(WORDS[run.state] for run in runs if run.state != "current")
@@ -141,7 +141,7 @@ def deviations(runs: Sequence[Seen]) -> str:
 def standing(job: Job) -> Standing:
     """The standing of `job`, kept until the file, the code or the replays change."""
     key = stamp(Path(job.output)), stamp(replay_file(job.scale)), settings().precision_asked
-    return (_standing.__wrapped__ if job.own else _standing)(job, *key)
+    return (_standing.__wrapped__ if job.has_own_code else _standing)(job, *key)
 
 
 def stamp(path: Path | str) -> tuple[int, int] | bool:
@@ -155,10 +155,10 @@ def stamp(path: Path | str) -> tuple[int, int] | bool:
 
 @lru_cache(10_000)
 def _standing(job: Job, stamp: tuple[int, int] | bool, replays: Any, precision: str | None) -> Standing:
-    runs, reason = _found(Path(job.output), stamp) if stamp else ((), "")
+    runs, reason = _stored_runs(Path(job.output), stamp) if stamp else ((), "")
     by_name: Mapping[Any, Stored] = {run.name: run for run in runs}
-    wanted = [(e, seed) for e in job.experiments for seed in job.panel.seeds]
-    joined = [_join(e, seed, by_name.get((*sorted(e.labels.items()), seed)), precision) for e, seed in wanted]
+    declared = [(e, seed) for e in job.experiments for seed in job.panel.seeds]
+    joined = [_join(e, seed, by_name.get((*sorted(e.labels.items()), seed)), precision) for e, seed in declared]
     line = replay_lines(job.scale).get(f"{job.paper}/{job.name}", {})
     return Standing(tuple(_compared(joined, line)), reason, bool(stamp))
 
@@ -234,7 +234,7 @@ def _part(job: Job, experiments: tuple[Experiment, ...], seeds: tuple[int, ...])
 
 
 @lru_cache(2_000)
-def _found(path: Path, stamp: tuple[int, int] | bool) -> tuple[tuple[Stored, ...], str]:
+def _stored_runs(path: Path, stamp: tuple[int, int] | bool) -> tuple[tuple[Stored, ...], str]:
     """The runs of a results file and "", or none and why it cannot be used."""
     try:
         return store.result(path)[1], ""
@@ -252,9 +252,9 @@ def read_by(scale: str, name: str) -> list[Joined]:
     return [r for panel, r in pairs if r.seed in seeds[panel] and r.experiment.declaration in declarations[panel]]
 
 
-def tally(declared: Iterable[Seen]) -> str:
+def tally(declared: Iterable[RunStatus]) -> str:
     """The number of runs that are there, by state: "190 runs: 148 current, 42 re-checked; 142 of uncommitted code"."""
-    runs = [run for run in declared if run.there]
+    runs = [run for run in declared if run.stored]
     counts = Counter(run.state for run in runs)
     states = ", ".join(f"{counts[state]:,} {state}" for state in WORDS if counts[state])
     dirty = sum(run.uncommitted for run in runs)
@@ -293,7 +293,7 @@ def add_replay(scale: str, line: Mapping[str, str]) -> None:
 def drop_replays(scale: str, jobs: Iterable[Job]) -> None:
     """Take the lines out of the record whose results are not there any more. jobs: all of the scale."""
     dates = {
-        f"{job.paper}/{job.name}": {run.training["date"] for run in _found(path, stamp(path))[0]}
+        f"{job.paper}/{job.name}": {run.training["date"] for run in _stored_runs(path, stamp(path))[0]}
         for job in jobs
         if (path := Path(job.output)).is_file()
     }

@@ -68,12 +68,12 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     path = output or Path(job.output)
     check(job, path)
     sweep(settings().store / "checkpoints")
-    alone = path.absolute() != Path(job.output).absolute()
-    stays: Callable[[Stored], bool] = (lambda run: False) if alone else partial(results.stays, job)
-    if not alone and (undeclared := sum(not stays(run) for run in store.found(path)[1])):
+    separate = path.absolute() != Path(job.output).absolute()
+    stays: Callable[[Stored], bool] = (lambda run: False) if separate else partial(results.stays, job)
+    if not separate and (undeclared := sum(not stays(run) for run in store.usable(path)[1])):
         print(f"{path}: {counted(undeclared, 'run')} of what is no longer declared will go", file=sys.stderr)
     with own_gpu() if settings().device == "cuda" else nullcontext():
-        for part in (not alone and results.parts(job)) or (job,):
+        for part in (not separate and results.parts(job)) or (job,):
             if part is not job:
                 print(f"{path}: {results.standing(job).words}; trains {_runs(part)}, keeps the rest", file=sys.stderr)
             _train(part, path, stays)

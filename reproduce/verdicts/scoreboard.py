@@ -99,7 +99,7 @@ def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
 
 def headline(scale: str, verdicts: Sequence[Verdict], results: Path = Path("results")) -> list[str]:
     """The sentences of the scoreboard, coverage first; only claims that rest on training are counted."""
-    tally, run = counts(verdicts), sum(paper.made(scale, results) for paper in papers().values())
+    tally, run = counts(verdicts), sum(paper.with_numbers(scale, results) for paper in papers().values())
     lines = [
         f"{total()} of the papers' tables and figures are part of this package; {run} have numbers at this scale.",
         f"{sum(tally[word] for word in verdict.JUDGED)} of {tally.total()} claims are evaluated.",

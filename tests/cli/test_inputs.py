@@ -32,7 +32,7 @@ def place(finished_table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     inputs_damage.put_claims(monkeypatch, lambda: one_claim)
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path / "data"))
-    results._found.cache_clear()
+    results._stored_runs.cache_clear()
     results._standing.cache_clear()
     say_once.cache_clear()
     return folder

@@ -103,7 +103,7 @@ def test_results_say_what_they_took(tmp_path: Path) -> None:
     before = peak_memory()
     job = Job("smoke", "fedacs", "p", panel, panel.experiments, ())
     train.train_job(job, tmp_path / "p.pt", tmp_path / "p.parquet")
-    runs = store.found(tmp_path / "p.parquet")[1]
+    runs = store.usable(tmp_path / "p.parquet")[1]
     assert len(runs) == 6
     assert runs[0].training["cpu_seconds"] >= sum(run.seconds or 0 for run in runs) - 0.01 * 6
     assert 0 < sum(runs[0].training["seconds_by_part"].values()) <= runs[0].training["seconds"] + 0.02
@@ -135,7 +135,7 @@ def test_an_interrupted_job_counts_on_and_knows_what_began_it(tmp_path: Path, mo
         with pytest.raises(ZeroDivisionError):
             train.train_job(*arguments)
     train.train_job(*arguments)
-    (only,) = store.found(out)[1]
+    (only,) = store.usable(out)[1]
     note = only.training
     assert note["resumed"]
     version = re.escape(str(torch.__version__))

@@ -206,7 +206,7 @@ def test_coverage() -> None:
         "defedavg": (7, 2), "dynamic_init": (4, 16), "fedacs": (10, 5), "fedagrac": (5, 6), "fiarse": (8, 7),
     }  # fmt: skip
     for paper in papers().values():
-        assert paper.made("reduced") <= len(paper.declared)
+        assert paper.with_numbers("reduced") <= len(paper.declared)
         numbers = {int(f.stem.removeprefix("table")) for f in paper.folder.glob("reported/table*.csv")}
         assert max(numbers) <= paper.tables
     assert total() == f"{sum(len(paper.declared) for paper in papers().values())} of 70"
@@ -278,6 +278,6 @@ def test_what_was_run_leaves_no_training_out() -> None:
     """Each is in one line of README's table."""
     calls = re.findall(r"minutes\((.*?)\)", (TEMPLATES / "README.md").read_text(encoding="utf-8"))
     lines = [named for call in calls if len(named := re.findall(r'"(.*?)"', call)) > 1]  # the others are totals
-    for job in (j for scale in SCALES for j in plan.jobs(scale) if results.standing(j).there):
+    for job in (j for scale in SCALES for j in plan.jobs(scale) if results.standing(j).stored):
         mine = [names for scale, paper, *names in lines if (scale, paper) == (job.scale, job.paper)]
         assert sum(job.name.startswith(tuple(names) or "") for names in mine) == 1, job.output

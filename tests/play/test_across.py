@@ -19,7 +19,7 @@ from reproduce.declare import closure
 from reproduce.pages import documents, page_numbers
 from reproduce.pages.page_numbers import Cells, outcome, outcomes
 from reproduce.play import across, display, play, summary
-from reproduce.play.across import Matrix, apart, gained
+from reproduce.play.across import Matrix, excludes_zero, gained
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import Match
 from reproduce.play.specs import ALL, Spec, seeds
@@ -93,16 +93,16 @@ def test_what_is_told_apart_and_by_how_much() -> None:
     cells = Matrix(summary(runs(MIXED))).cells
     assert gained(cells["fedprox", "a"]) == pytest.approx((2 + NOISE).mean())
     assert gained(cells["fedacs", "a"]) == pytest.approx((NOISE - 2).mean())
-    assert {key: apart(c) for key, c in cells.items() if c["state"] == "ok" and key[1] == "a"} == {
+    assert {key: excludes_zero(c) for key, c in cells.items() if c["state"] == "ok" and key[1] == "a"} == {
         (name, "a"): name in ("fedprox", "fedacs") for name in ("fedavg", "fedprox", "fednova", "fedacs")
     }
-    assert not apart(cells["fedprox", "b"]), "equal but for rounding"
-    assert apart(cells["moon", "b"]), "three points in every seed, which agree: there is no interval"
+    assert not excludes_zero(cells["fedprox", "b"]), "equal but for rounding"
+    assert excludes_zero(cells["moon", "b"]), "three points in every seed, which agree: there is no interval"
     nearer = {"metric": "distance", "mean": 3.0, "difference": -1.0}
     assert gained(nearer) == 19.98 < 25, "a quarter of the reference's 4, cut to the scale"
     assert gained(nearer | {"difference": 0.3}) == pytest.approx(-100 * 0.3 / 2.7), "of distances, less is better"
     one = summary(runs({("a", "x"): BASE[:1], ("a", "y"): BASE[:1] + 1}))
-    assert not apart(Matrix(one).cells["y", "a"]), "one seed has no interval"
+    assert not excludes_zero(Matrix(one).cells["y", "a"]), "one seed has no interval"
 
 
 def test_what_is_finished_is_shown_and_nothing_is_trained(

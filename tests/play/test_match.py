@@ -246,7 +246,7 @@ def test_nothing_is_trained_twice_and_a_changed_class_alone_again(
     pd.testing.assert_frame_equal(changed[:2], first[:2])
     files = sorted(Path("results/smoke/play").iterdir())
     assert [file.name for file in files] == ["fedagrac-steps.parquet"]
-    runs = store.found(files[0])[1]
+    runs = store.usable(files[0])[1]
     assert len(runs) == 3
     (own,) = (run for run in runs if "own" in run.training)
     assert own.experiment["algorithm"]["type"] == "mine:Slow"

@@ -172,7 +172,7 @@ def test_no_artifact_is_stale() -> None:
     assert not stale
 
 
-ASK = "import json; from reproduce.runs import plan; print(json.dumps({p: plan.drawn(p) for p in plan.papers()}))"
+ASK = "import json; from reproduce.runs import plan; print(json.dumps({p: plan.draw_digest(p) for p in plan.papers()}))"
 
 
 def test_what_draws_a_paper_is_its_modules_and_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,5 +165,5 @@ def test_what_an_algorithm_keeps_for_its_clients_is_known(spec: Spec) -> None:
 def test_a_job_that_was_trained_is_asked_for_no_less_than_it_had(scale: str) -> None:
     for job in plan.jobs(scale):
         if Path(job.output).is_file():
-            peak = max((run.training.get("peak_memory", 0) for run in results.standing(job).there), default=0)
+            peak = max((run.training.get("peak_memory", 0) for run in results.standing(job).stored), default=0)
             assert costs.memory(job) >= peak / 1e6

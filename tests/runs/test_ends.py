@@ -78,11 +78,11 @@ def test_committed_runs_say_where_runs_of_another_setting_end(tmp_path: Path, mo
     bound = costs.cost(job)
     assert bound.loose == bound.seconds == bound.most > 0
     training.train(job)
-    stored = results.standing(job).there
+    stored = results.standing(job).stored
     table, _ = store.result(Path(job.output))
     assert [r.last for r in stored] == [table["round"][r.start + r.rows - 1].as_py() for r in stored]
     assert len({r.last for r in stored}) > 1
-    known = ends.seen(*ends.there("smoke", "fedagrac"))
+    known = ends.committed(*ends.sources("smoke", "fedagrac"))
     lengths = {e: e.clock.length(e) for e in job.experiments}
     went = [ends.share(e, known) for e in job.experiments]
     for e, share in zip(job.experiments, went, strict=True):

@@ -102,18 +102,18 @@ def test_the_results_of_today_are_as_committed(one_job: Path, capsys: pytest.Cap
     assert main(["verify", "--scale", "smoke", "--expected"]) == 0
     assert "numbers of 1 jobs are as expected" in capsys.readouterr().out
     assert main(["verify", "--scale", "smoke", "--update"]) == 0
-    pd.testing.assert_frame_equal(expected.read("smoke"), expected.found("smoke"))
+    pd.testing.assert_frame_equal(expected.read("smoke"), expected.numbers("smoke"))
 
 
 def test_seeds_that_are_no_longer_declared_do_not_count(one_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file keeps the seeds of a larger declaration; a new clone has none of them."""
-    whole, (job,) = expected.found("smoke"), plan.jobs("smoke")
+    whole, (job,) = expected.numbers("smoke"), plan.jobs("smoke")
     fewer = dataclasses.replace(job, panel=dataclasses.replace(job.panel, seeds=job.panel.seeds[:1]))
     monkeypatch.setattr(plan, "jobs", lambda scale: (fewer,))
-    kept = expected.found("smoke")
+    kept = expected.numbers("smoke")
     assert not kept.equals(whole)
     written.edit(one_job, lambda run: run if run.seed in fewer.panel.seeds else None)
-    pd.testing.assert_frame_equal(expected.found("smoke"), kept)
+    pd.testing.assert_frame_equal(expected.numbers("smoke"), kept)
 
 
 def test_other_results_end_in_a_line_that_says_what_to_do(one_job: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,4 +133,4 @@ def test_results_or_numbers_that_are_not_there(one_job: Path) -> None:
         expected.read("smoke")
     one_job.unlink()
     with pytest.raises(UserError, match=r"table1-lr.parquet: .*`snakemake smoke` makes it"):
-        expected.found("smoke")
+        expected.numbers("smoke")

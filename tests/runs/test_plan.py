@@ -204,7 +204,7 @@ def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: 
     """Three times the estimated time, one and a half times the memory, states included, and 2 GB for torch."""
     declare(artifact("fig1", panel("a", experiment("fedavg"), experiment("fedprox", lr=0.2))))
     monkeypatch.setattr(costs, "together", lambda those, *_: costs.Cost(40, 10.0, 400.0 * len(those), 10**9))
-    monkeypatch.setattr(costs, "kept", lambda job: 2e9)
+    monkeypatch.setattr(costs, "state_bytes", lambda job: 2e9)
     job = catalogue.known(plan.job("smoke", "fedacs", "a"))
     assert (costs.minutes(job), costs.megabytes(job)) == (40, 6500)
 

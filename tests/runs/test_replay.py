@@ -253,6 +253,6 @@ def test_committed_results_are_what_the_code_computes(
     monkeypatch.chdir(ROOT)
     job = plan.job(scale, paper, name)
     assert results.standing(job).usable
-    seeds = [store.found(Path(job.output))[1][0].seed]
+    seeds = [store.usable(Path(job.output))[1][0].seed]
     outcome = replay(job.experiments, seeds, 2, pd.read_parquet(job.output), "float32")
     assert outcome.agrees, outcome

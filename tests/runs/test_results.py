@@ -249,7 +249,7 @@ def test_every_committed_result_is_of_a_job_and_of_its_declaration(scale: str, m
 def test_every_committed_replay_is_of_a_result_that_is_there(scale: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else: `reproduce replay --scale SCALE`."""
     monkeypatch.chdir(ROOT)
-    there = {f"{j.paper}/{j.name}": results.standing(j).there for j in plan.jobs(scale)}
+    there = {f"{j.paper}/{j.name}": results.standing(j).stored for j in plan.jobs(scale)}
     dates = {name: {run.training["date"] for run in runs} for name, runs in there.items()}
     lines = results.replay_lines(scale)
     assert [name for name, line in lines.items() if line["result"] not in dates.get(name, ())] == []

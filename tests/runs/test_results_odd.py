@@ -31,7 +31,7 @@ def here(finished_table: Path, one_claim: object, tmp_path: Path, monkeypatch: p
 
 
 def forget() -> None:
-    for cached in (results._found, results._standing, say_once, store._cells):
+    for cached in (results._stored_runs, results._standing, say_once, store._cells):
         cached.cache_clear()
 
 

@@ -69,7 +69,7 @@ def draw(artifact: str) -> None:
 
 
 def held() -> list[int]:
-    return sorted({run.seed for run in store.found(FILE)[1]})
+    return sorted({run.seed for run in store.usable(FILE)[1]})
 
 
 def equal(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
@@ -133,7 +133,7 @@ def test_what_is_no_longer_declared_goes(capsys: pytest.CaptureFixture[str]) -> 
     assert of(after, last.labels).empty
     assert set(of(after, QUICK.experiments[1].labels)["seed"]) == {0, 7}
     train(replace(now, experiments=(last,), file=QUICK.name))
-    assert len({run.name[:-1] for run in store.found(FILE)[1]}) == ALL
+    assert len({run.name[:-1] for run in store.usable(FILE)[1]}) == ALL
 
 
 @pytest.mark.parametrize("source", ["older", "current"])
@@ -180,7 +180,7 @@ def test_a_kill_leaves_the_file_as_it_was_and_the_next_call_goes_on(monkeypatch:
     assert FILE.read_bytes() == before
     assert list(Path("store/checkpoints").iterdir())
     after = train(seeded(QUICK, 0, 1, 2))
-    assert any(run.training["resumed"] for run in store.found(FILE)[1])
+    assert any(run.training["resumed"] for run in store.usable(FILE)[1])
     together = train(seeded(QUICK, 0, 1, 2), Path("together.parquet"))
     pd.testing.assert_frame_equal(after, together, rtol=1e-2)
 
@@ -231,7 +231,7 @@ def test_a_file_that_is_damaged_is_replaced_and_nothing_of_it_is_kept(meanwhile:
 
 def test_runs_of_other_data_are_not_put_together() -> None:
     training.train(seeded(QUICK, 1))
-    name, _ = min(store.found(FILE)[1][0].training["data"].items())
+    name, _ = min(store.usable(FILE)[1][0].training["data"].items())
     written.edit(FILE, data={name: "another"})
     with pytest.raises(UserError, match=re.escape(f"trained on other data ({name})")):
         training.train(seeded(QUICK, 0, 1))
