@@ -84,7 +84,7 @@ def seconds(experiment):
 
 cuda = seconds
 
-def kept(experiment):
+def state_bytes(experiment):
     return 0.0
 
 def machine():
