@@ -108,6 +108,7 @@ LARGER = {
     "results/paper/dynamic_init/crossed-partial-overlap-fashion-mnist--fedavg.parquet",
     "results/paper/dynamic_init/crossed-partial-overlap-mnist--fedavg.parquet",
     "results/paper/dynamic_init/crossed-distinct-mnist--fedavg.parquet",
+    *(f"results/paper/dynamic_init/shards-{n}-groups-of-{m}-mnist--fedavg.parquet" for n in (2, 3) for m in (1, 2)),
 }  # fmt: skip
 """Numbers of two hundred and more runs each, in one file as they are read."""
 
