@@ -113,7 +113,7 @@ def test_a_virtual_time_is_compared_too(trained: Callable[[str], pd.DataFrame]) 
 def test_what_a_moved_start_does_is_rounding(
     trained: Callable[[str], pd.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the round on where it shows, three times as much: before, the tolerance."""
+    """From the round on where it shows, ten times as much: before, the tolerance."""
     stored = trained("rounds")
     row = stored.index[(stored["seed"] == 0) & (stored["metric"] == "accuracy") & (stored["round"] == 2)][0]
     largest = stored.loc[:row].query("metric == 'accuracy' and seed == 0")["value"].max()
@@ -129,11 +129,11 @@ def test_what_a_moved_start_does_is_rounding(
     assert replayed(0.009).agrees
     assert replayed(0.02).noise < 0.001
     assert not replayed(0.02).agrees
-    monkeypatch.setattr(replays, "moved", partial(moved, 0.3))
+    monkeypatch.setattr(replays, "moved", partial(moved, 0.05))
     noise = replayed(0.02).noise
-    assert noise > 0.02, "of a start that is moved by a third"
-    assert replayed(2.9 * noise).agrees
-    assert not replayed(3.1 * noise).agrees
+    assert 0.002 < noise < 0.05, "of a start that is moved by a twentieth"
+    assert replayed(9.9 * noise).agrees
+    assert not replayed(10.1 * noise).agrees
     rows = pd.DataFrame({"round": [0, 1, 1, 2, 3, 4], "deviation": [0, 1e-4, 5e-4, 0.002, 0.5, math.inf]})
     assert replays._noise(rows, 0.01).to_dict() == {0: 0, 1: 0, 2: 0.5, 3: 0.5, 4: 0.5}
 
