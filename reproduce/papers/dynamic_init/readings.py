@@ -17,7 +17,7 @@ from reproduce.papers.dynamic_init.suggested import CarriedAverage, CarriedPrevi
 from reproduce.systems.clients import Rotation
 
 SCHEMES = ("proposed", "previous", "average")
-THREE, FIVE, TEN, HUNDRED = (tuple(range(n)) for n in (3, 5, 10, 100))
+THREE, FIVE, TEN, TWENTY, HUNDRED = (tuple(range(n)) for n in (3, 5, 10, 20, 100))
 SESSIONS, TURNS = 8, (2, 0, 1, 2, 0, 1, 2, 1)
 """How many there are, and whose turn each is where three groups take turns."""
 CARRIED = {("proposed", "previous"): "Average alone restarts", (): "all restart", SCHEMES: "all go on from the pilot"}
@@ -77,8 +77,10 @@ def _paper(setup: SessionScale) -> Iterable[Panel]:
         for kind, n in (("half", "10"), ("partial_overlap", "10"), *([("partial_overlap", "50")] * (data == "mnist"))):
             yield _panel(f"steps-{kind}-n{n}", setup, data, [(kind, n, Reading(lr), "scaffold") for lr in STEPS], FIVE)
     for size, groups in product((1, 2), (2, 3)):
-        settings = [("two_shard", "10", Reading(RATES["mnist"][0], groups=(groups, size)), "fedavg")]
-        yield _panel(f"shards-{groups}-groups-of-{size}", setup, "mnist", settings, HUNDRED)
+        for data, algorithm, seeds in (("mnist", "fedavg", HUNDRED), *((d, "moon", TWENTY) for d in RATES)):
+            settings = [("two_shard", "10", Reading(RATES[data][0], groups=(groups, size)), algorithm)]
+            slug = "fewer-" * (algorithm == "moon") + f"shards-{groups}-groups-of-{size}"
+            yield _panel(slug, setup, data, settings, seeds)
 
 
 def crossed(data: str) -> tuple[Reading, ...]:
