@@ -37,8 +37,8 @@ accuracy in float32, where the deviations found on one machine (`results/<scale>
 SIZE = 1e-6
 """The relative move of a start: about what the roundings of a hundred steps, each of 1e-7, add up to."""
 FACTOR = 10.0
-"""How many times the deviation of one moved run another processor's may be: both are draws of a noise that grows
-exponentially. What mistakes do is seen before it."""
+"""Multiple of one moved run's deviation that another processor's may have. Both are draws of a noise that grows
+exponentially; the rounds before it shows are the test."""
 
 
 @dataclass(frozen=True)

@@ -77,10 +77,11 @@ def _paper(setup: SessionScale) -> Iterable[Panel]:
         for kind, n in (("half", "10"), ("partial_overlap", "10"), *([("partial_overlap", "50")] * (data == "mnist"))):
             yield _panel(f"steps-{kind}-n{n}", setup, data, [(kind, n, Reading(lr), "scaffold") for lr in STEPS], FIVE)
     for size, groups in product((1, 2), (2, 3)):
-        for data, algorithm, seeds in (("mnist", "fedavg", HUNDRED), *((d, "moon", TWENTY) for d in RATES)):
-            settings = [("two_shard", "10", Reading(RATES[data][0], groups=(groups, size)), algorithm)]
-            slug = "fewer-" * (algorithm == "moon") + f"shards-{groups}-groups-of-{size}"
-            yield _panel(slug, setup, data, settings, seeds)
+        slug = f"shards-{groups}-groups-of-{size}"
+        each = {data: Reading(rate, groups=(groups, size)) for data, (rate, *_) in RATES.items()}
+        yield _panel(slug, setup, "mnist", [("two_shard", "10", each["mnist"], "fedavg")], HUNDRED)
+        for data, reading in each.items():
+            yield _panel(f"fewer-{slug}", setup, data, [("two_shard", "10", reading, "moon")], TWENTY)
 
 
 def crossed(data: str) -> tuple[Reading, ...]:
